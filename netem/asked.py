@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from priolab.common.packets import PACKET_BYTES
-from priolab.common.picture.queues import qdisc_name
+from priolab.common.picture.queues import netem_limit, qdisc_name
 
 _NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
@@ -88,7 +88,7 @@ def _netem(options: Sequence[str]) -> Iterator[tuple[str, str]]:
     delay, jitter = _times(options)
     model = _model(options)
     reorder = _share(_after(options, "reorder", "0%"))
-    yield "limit", _after(options, "limit")
+    yield "limit", netem_limit(int(_after(options, "limit")))
     yield "delay in ns", str(delay)
     yield "jitter in ns", str(jitter)
     yield "loss", _share("0%" if model else _after(options, "loss", "0%"))

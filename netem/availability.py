@@ -1,5 +1,7 @@
 """Says why a kernel has no netem, or no other queueing discipline. Errors and `priolab doctor` have these words."""
 
+from pathlib import Path
+
 from priolab.netem.tc import Command
 
 TRIAL: tuple[Command, ...] = (
@@ -12,6 +14,11 @@ NETEM = "sch_netem"
 NO_GUEST_KERNEL = "needs the guest kernel"
 # Without extended error messages tc has only the number ENOENT.
 _REFUSALS = ("Error: Specified qdisc kind is unknown", "RTNETLINK answers: No such file or directory")
+
+
+def netem_counts_bytes() -> bool:
+    """True if this kernel's netem can limit a queue in bytes: the guest's kernel can since Linux 7.2."""
+    return Path("/sys/module/sch_netem/parameters/bytes").exists()
 
 
 def lack_in_guest(qdisc: str) -> str:

@@ -10,6 +10,9 @@ longer train follows, until the queue overflows and its size is known. The funct
 netem/calibration.py says on which links the queue's size cannot be measured. The datagrams' numbers show whether the
 link kept their order.
 
+A queue in bytes must hold more of smaller datagrams, so a train of these follows. If it is limited toward the front,
+too, the near end sends such trains itself: requests of that size, each for a small answer.
+
 On a link with REORDER some answers skip the delay. Then the round trip is the median of the measurements.
 
 A train that overflows the queue loses its last datagrams. On real clocks nobody waits long for them: the near end asks
@@ -23,14 +26,23 @@ import select
 import socket
 import struct
 import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from statistics import median_low
 from typing import Self
 
 from priolab.common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
 from priolab.common.packets import PACKET_BYTES
-from priolab.netem.calibration import SMALL_BYTES, Calibration, Tolerance, disagreements, unmeasured
+from priolab.netem.calibration import (
+    SMALL_BYTES,
+    Calibration,
+    Tolerance,
+    disagreements,
+    fillings,
+    unmeasured,
+)
 from priolab.netem.link import Link, Qdisc
 from priolab.netem.train import Arrival, held_packets, spacing_rate_bit_s
 
@@ -130,12 +142,14 @@ class NearEnd:
         round_trip_ns = self._round_trip_ns(_SMALL_PAYLOAD_BYTES) if self._answered else None
         rated = self._link.rate_bit_s is not None and round_trip_ns is not None
         bottleneck = self._measure_bottleneck(tolerance, round_trip_ns or 0) if rated else _Bottleneck()
+        of_bytes = self._measure_bytes(tolerance) if self._link.counts_bytes and round_trip_ns is not None else {}
         return Calibration(
             round_trip_ns=round_trip_ns,
             rate_bit_s=bottleneck.rate_bit_s,
             queue_packets=bottleneck.queue_packets,
             reordered_packets=bottleneck.reordered_packets,
             too_fast=bottleneck.too_fast,
+            **of_bytes,
         )
 
     def until_within(self, tolerance: Tolerance) -> tuple[Calibration, int]:
@@ -177,27 +191,50 @@ class NearEnd:
     def _is_over(self) -> bool:
         return self._over is not None and bool(select.select([self._over], [], [], 0)[0])
 
-    def _request(self, datagrams: int, size_bytes: int) -> None:
+    def _request(self, datagrams: int, size_bytes: int, own_bytes: int = _SMALL_PAYLOAD_BYTES) -> None:
+        """Sends a request with own_bytes of payload. size_bytes: the payload of each datagram of the answer."""
         self._round += 1
-        self._near.sendto(_REQUEST.pack(self._round, datagrams, size_bytes).ljust(_SMALL_PAYLOAD_BYTES), self._far)
+        self._near.sendto(_REQUEST.pack(self._round, datagrams, size_bytes).ljust(own_bytes), self._far)
 
     def _ask(self, datagrams: int, size_bytes: int) -> list[Arrival]:
         """Requests a train of datagrams; returns the arrivals, in order. size_bytes: the payload of each."""
         self._request(datagrams, size_bytes)
-        asked = self._round
-        arrivals: list[Arrival] = []
-        while len(arrivals) < datagrams:
-            patience_s = self._patience_s(1 if arrivals else datagrams)
+        return [
+            Arrival(number=number, sent_ns=sent_ns, arrived_ns=arrived_ns)
+            for _, number, sent_ns, arrived_ns in self._answers(self._round, datagrams)
+        ]
+
+    def _send(self, datagrams: int, size_bytes: int) -> list[Arrival]:
+        """Sends a train of datagrams; returns those to which an answer came. size_bytes: the payload of each."""
+        first = self._round + 1
+        started_ns = time.monotonic_ns()
+        sent_ns: list[int] = []
+        for _ in range(datagrams):
+            sent_ns.append(time.monotonic_ns() - started_ns)
+            self._request(1, _SMALL_PAYLOAD_BYTES, size_bytes)
+        return [
+            Arrival(number=asked - first, sent_ns=sent_ns[asked - first], arrived_ns=arrived_ns)
+            for asked, _, _, arrived_ns in self._answers(first, datagrams)
+        ]
+
+    def _answers(self, first: int, datagrams: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yields the datagrams that answer the requests from round `first` until now, at most so many, in order.
+
+        For each: the round, its number, when the far end sent it, and when it arrived.
+        """
+        last, came = self._round, 0
+        while came < datagrams:
+            patience_s = self._patience_s(1 if came else datagrams)
             if not (self._comes_or_is_asked_for(patience_s) if self._hurries else self._comes(patience_s)):
                 break
             answer, ancillary, _, _ = self._near.recvmsg(2048, ANCILLARY_BYTES)
             arrived_ns = arrival_ns(ancillary, _OLDEST_STAMP_NS)
             number, datagram, sent_ns = _ANSWER.unpack_from(answer)
-            if number > asked:
+            if number > last:
                 break  # nothing of the train is left on the link
-            if number == asked:
-                arrivals.append(Arrival(number=datagram, sent_ns=sent_ns, arrived_ns=arrived_ns))
-        return arrivals
+            if number >= first:
+                came += 1
+                yield number, datagram, sent_ns, arrived_ns
 
     def _comes_or_is_asked_for(self, patience_s: float) -> bool:
         """Waits for a datagram as `_comes` does, and requests one more whenever the link should have brought one."""
@@ -272,12 +309,47 @@ class NearEnd:
         countable = "queue_packets" not in unmeasured(link) and tolerance.counts_packets_of(transmission_ns)
         if link.jitter_ns or link.qdisc is not Qdisc.FIFO or length * transmission_ns > _LONGEST_TRAIN_NS:
             countable, length = False, min(link.queue_packets, _RATE_TRAIN)
+        ask = partial(self._ask, size_bytes=_FULL_PAYLOAD_BYTES)
+        return self._until_full(ask, length, transmission_ns, link.queue_packets, countable=countable)
+
+    def _measure_bytes(self, tolerance: Tolerance) -> dict[str, int]:
+        """Measures the queues that are limited in bytes, by the names of a Calibration's figures."""
+        found: dict[str, int] = {}
+        for each in fillings(self._link):
+            rate_bit_s = None if each.figure in unmeasured(self._link) else each.rate_bit_s
+            if rate_bit_s is None:
+                continue
+            full_ns, transmission_ns = (size * 8 * 10**9 // rate_bit_s for size in (PACKET_BYTES, each.packet_bytes))
+            length = each.packets + _SURPLUS
+            if length * transmission_ns > _LONGEST_TRAIN_NS or not tolerance.counts_packets_of(full_ns):
+                continue
+            ask = partial(self._send if each.is_up else self._ask, size_bytes=each.packet_bytes - _HEADERS_BYTES)
+            _, held = self._until_full(ask, length, transmission_ns, each.packets)
+            if held is not None:
+                found[each.figure] = each.measured(held)
+        return found
+
+    def _until_full(
+        self,
+        ask: Callable[[int], list[Arrival]],
+        length: int,
+        transmission_ns: int,
+        holds: int,
+        *,
+        countable: bool = True,
+    ) -> tuple[list[Arrival], int | None]:
+        """Sends ever longer trains until one overflows the queue. Returns the best train, and the packets in the queue.
+
+        ask: sends a train of that length. length: the length of the first. transmission_ns: of one of its datagrams.
+        holds: how many the queue should hold. countable: False to send one train and count nothing.
+        """
+        link = self._link
         best: list[Arrival] = []
         for _ in range(_ROUNDS):
             no_room = self._no_room()
-            train = self._ask(length, _FULL_PAYLOAD_BYTES)
+            train = ask(length)
             best = max(best, train, key=len)
-            if self._no_room() > no_room or link.loss or link.reorder or len(train) < min(2, link.queue_packets):
+            if self._no_room() > no_room or link.loss or link.reorder or len(train) < min(2, holds):
                 continue
             if not countable:
                 break

@@ -36,11 +36,11 @@ def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> 
             yield from _of_times(direction, options, asked)
             if direction == "down":
                 yield from _of_losses(link, options)
-    yield from _of_bottleneck(link, stages["up"].bottleneck, found, " up", link.rate_up_bit_s)
+    yield from _of_bottleneck(link, stages["up"].bottleneck, found, " up", link.rate_up_bit_s, link.queue_up_bytes)
     if link.gated:
         yield from _of_gate(link, stages["down"].bottleneck, found)
         return
-    yield from _of_bottleneck(link, stages["down"].bottleneck, found, "", link.rate_bit_s)
+    yield from _of_bottleneck(link, stages["down"].bottleneck, found, "", link.rate_bit_s, link.queue_bytes)
 
 
 def _of_bottleneck(
@@ -49,12 +49,16 @@ def _of_bottleneck(
     found: Mapping[tc.Stage, Mapping[str, Any]],
     way: str,
     rate_bit_s: int | None,
+    queue_bytes: int | None,
 ) -> Iterator[Difference]:
+    limit = tc.netem_limit(link.queue_packets, queue_bytes)
     for stage in bottleneck:
         options = found.get(stage, {}).get("options", {})
         yield from _of_rate(rate_bit_s, options.get("rate", {}).get("rate", 0) * 8, way)
-        if options.get("limit") != link.queue_packets:
-            yield f"queue{way} in packets", link.queue_packets, options.get("limit")
+        seen = options.get("limit")
+        if not isinstance(seen, int) or seen % 2**32 != limit:  # tc prints the number with a sign
+            what = f"queue{way} in packets" if queue_bytes is None else f"limit of the queue{way} in bytes"
+            yield what, limit if queue_bytes is None else queue_bytes, seen
 
 
 def _device(qdiscs: Sequence[Mapping[str, Any]]) -> str:

@@ -3,7 +3,8 @@
 Rules:
 1. A Link that exists is valid.
 2. "Down" is toward the client and carries the pages; "up" carries requests and acknowledgements.
-3. `queue_packets` limits the bottleneck queue alone. Packets in the delay line do not count.
+3. `queue_packets` and `queue_bytes` limit the bottleneck queue alone. Packets in the delay line do not count; the
+   packet being sent does.
 4. A rate step takes effect between packets: the packet being sent is finished at the old rate. All other packets, in
    the queue or later, are sent at the new rate.
 """
@@ -16,9 +17,9 @@ from typing import Any, Self
 
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.trace import Trace
+from priolab.netem.queue_size import MOST_PACKETS
 
 _LONGEST_DELAY_NS = 60 * 10**9
-_LARGEST_QUEUE_PACKETS = 100_000
 _LATEST_STEP_NS = 3600 * 10**9
 _MOST_STEPS = 16
 _LONGEST_BURST_PACKETS = 1000
@@ -46,6 +47,11 @@ class Qdisc(StrEnum):
         """True if the discipline marks packets of flows that use ECN."""
         return self in (Qdisc.FQ_CODEL, Qdisc.CAKE, Qdisc.PIE, Qdisc.DUALPI2)
 
+    @property
+    def counts(self) -> str:
+        """What the kernel counts for the limit of the discipline; memory is not proportional to the packets' bytes."""
+        return "memory, not bytes of packets" if self is Qdisc.CAKE else "packets"
+
 
 @dataclass(frozen=True, kw_only=True)
 class RateStep:
@@ -64,6 +70,9 @@ class Link:
     the client and toward the front.
     queue_packets: the number of full-size packets that the bottleneck holds, the packet being sent included. With
     rate_up_bit_s or trace_up the direction toward the front has a bottleneck, too, which holds as many packets.
+    queue_bytes, queue_up_bytes: the bytes that the bottleneck toward the client and the one toward the front hold,
+    whatever the packets' sizes, the packet being sent included; None if the queue is limited in packets, or without
+    this bottleneck.
     loss: the fraction of packets lost toward the client.
     jitter_ns: the delay toward the client is longer or shorter by up to this time, evenly distributed. Packets stay in
     order.
@@ -81,6 +90,8 @@ class Link:
     delay_ns: int
     delay_up_ns: int = 0
     queue_packets: int = 25
+    queue_bytes: int | None = None
+    queue_up_bytes: int | None = None
     loss: float = 0.0
     jitter_ns: int = 0
     rate_steps: tuple[RateStep, ...] = ()
@@ -103,8 +114,7 @@ class Link:
         for name in ("delay_ns", "delay_up_ns"):
             if not 0 <= getattr(self, name) <= _LONGEST_DELAY_NS:
                 raise ValueError(f"{name.removesuffix('_ns')}: allowed are 0ms to 60s")
-        if not 1 <= self.queue_packets <= _LARGEST_QUEUE_PACKETS:
-            raise ValueError(f"queue: allowed are 1 to {_LARGEST_QUEUE_PACKETS} packets of {PACKET_BYTES} bytes")
+        self._check_queue()
         if not 0 <= self.loss <= 0.5:
             raise ValueError("loss: allowed are 0% to 50%")
         if not 0 <= self.jitter_ns <= self.delay_ns:
@@ -121,6 +131,18 @@ class Link:
             self._check_steps()
         if self.traced:
             self._check_fits_trace("trace" if self.trace is not None else "trace_up")
+
+    def _check_queue(self) -> None:
+        if not 1 <= self.queue_packets <= MOST_PACKETS:
+            raise ValueError(f"queue: allowed are 1 to {MOST_PACKETS} packets of {PACKET_BYTES} bytes")
+        if not self.counts_bytes:
+            return
+        if self.qdisc is not Qdisc.FIFO:
+            raise ValueError(
+                f"queue: allowed a number of packets with QDISC={self.qdisc}, whose limit counts {self.qdisc.counts}"
+            )
+        if self.queue_packets != (self.queue_bytes or self.queue_up_bytes or 0) // PACKET_BYTES:
+            raise ValueError("queue: allowed as many packets as full-size ones have room in its bytes")
 
     def _check_fits_trace(self, field: str) -> None:
         """Checks that nothing else than the trace changes the rate. field: the trace's field. Raises ValueError."""
@@ -158,13 +180,28 @@ class Link:
             raise ValueError("rate_steps: allowed are times above 0s up to 3600s, each later than the one before")
         if self.rate_bit_s is None:
             raise ValueError("rate_steps: allowed with a limited rate only")
-        if self.queue_packets < 2:
+        if self.queue_packets < 2 and not self.counts_bytes:
             raise ValueError("rate_steps: allowed with a queue of two or more packets only")
 
     @property
     def traced(self) -> bool:
         """True if the link replays a trace, in one direction or in both."""
         return self.trace is not None or self.trace_up is not None
+
+    @property
+    def counts_bytes(self) -> bool:
+        """True if the bottleneck's queue is limited in bytes."""
+        return self.queue_bytes is not None or self.queue_up_bytes is not None
+
+    @property
+    def most_queue_bytes(self) -> int:
+        """The most bytes in the bottleneck toward the client."""
+        return self.queue_bytes or self.queue_packets * PACKET_BYTES
+
+    @property
+    def most_acknowledgment_bytes(self) -> int:
+        """The most bytes in the bottleneck toward the front, if it has only acknowledgments."""
+        return self.queue_up_bytes or self.queue_packets * ACKNOWLEDGMENT_BYTES
 
     @property
     def shaped(self) -> bool:

@@ -98,7 +98,7 @@ class Router:
         """
         shaper, lack = chosen(asked, link, _lack_of_netem)
         if refusal := lack_of(shaper, link):
-            raise RuntimeError(f"{refusal}; {lack or 'use SHAPER=netem'}")
+            raise RuntimeError(f"{refusal}; {lack or 'use SHAPER=auto'}")
         made = commands(shaper, link, self.to_client, self.to_front)
         for command in made:
             run(command)

@@ -15,6 +15,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.netem.tc import Command
 
 NO_TRACES = "the kernel's netem cannot replay a trace"
+NO_BYTES = "the kernel's netem limits its queue in packets, not in bytes"
 
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:
@@ -71,26 +72,40 @@ def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
     return {"net.ipv4.ip_forward": "1"} | {name: value for loop in loops for name, value in loop.sysctls().items()}
 
 
-def lack_of(shaper: Shaper, link: Link) -> str | None:
-    """Returns the reason why a shaper cannot make a link; None if it can."""
+def lack_of(shaper: Shaper, link: Link, *, netem_counts_bytes: bool = False) -> str | None:
+    """Returns the reason why a shaper cannot make a link; None if it can.
+
+    netem_counts_bytes: True if netem in the link's place can limit a queue in bytes.
+    """
     if shaper is Shaper.FERRY and link.qdisc is not Qdisc.FIFO:
         return f"the ferry has only the queueing discipline fifo, not {link.qdisc}"
-    if shaper is Shaper.NETEM and link.traced:
+    return _lack_of_netem(link, counts_bytes=netem_counts_bytes) if shaper is Shaper.NETEM else None
+
+
+def _lack_of_netem(link: Link, *, counts_bytes: bool) -> str | None:
+    if link.traced:
         return NO_TRACES
-    return None
+    if link.counts_bytes and link.rate_steps:
+        return f"{NO_BYTES}, with RATE_STEPS"
+    return NO_BYTES if link.counts_bytes and not counts_bytes else None
 
 
 def chosen(
-    asked: Shaper | None, link: Link, look_for_netem: Callable[[], str | None], usual: Shaper | None = None
+    asked: Shaper | None,
+    link: Link,
+    look_for_netem: Callable[[], str | None],
+    usual: Shaper | None = None,
+    *,
+    netem_counts_bytes: bool = False,
 ) -> tuple[Shaper, str | None]:
     """Returns the shaper of a link, and why SHAPER=auto does not stand for netem; None if it does, or is not requested.
 
     asked: None for SHAPER=auto. look_for_netem: returns the reason why the kernel has no netem; None if it has. usual:
-    what SHAPER=auto stands for without a trace; None to look for netem.
+    what SHAPER=auto stands for if netem can make the link; None to look for netem. netem_counts_bytes: as in `lack_of`.
     """
     lack = None
-    if asked is None and link.traced:
-        lack = NO_TRACES
-    elif asked is None and usual is None and link.shaped:
-        lack = look_for_netem()
+    if asked is None:
+        lack = _lack_of_netem(link, counts_bytes=netem_counts_bytes)
+        if lack is None and usual is None and link.shaped:
+            lack = look_for_netem()
     return asked or (Shaper.FERRY if lack else usual or Shaper.NETEM), lack

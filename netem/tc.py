@@ -14,7 +14,8 @@ the bottleneck's limit is the queue and nothing else. This is true of every kern
 `limit` changed only for a netem with a child. Here the only netem with a child is the delay line, whose limit is never
 reached.
 
-netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. A rate change does not
+netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. The guest's netem can
+limit the bottleneck in bytes (experiments/testbed/guest/kernel_patches/queue_bytes.py). A rate change does not
 affect packets that already wait, so a link with rate steps is made differently (netem/stepped.py).
 """
 
@@ -27,6 +28,8 @@ from priolab.netem.link import Link
 
 OUT_OF_REACH = 1_000_000
 """A limit in packets that is never reached."""
+_IN_BYTES = 2**31
+"""The bit of a netem's limit with which the rest counts bytes."""
 # Jitter reorders packets unless netem has a rate; with a rate no packet overtakes another (sch_netem.c, netem_enqueue).
 _KEEPS_ORDER = "100gbit"
 _CUTTER = ("tbf", "rate", "100gbit", "burst", str(PACKET_BYTES), "limit", str(2**30))
@@ -49,8 +52,13 @@ def _delay_line(delay_ns: int, jitter_ns: int = 0) -> Command:
     return words
 
 
-def _bottleneck(queue_packets: int, rate_bit_s: int) -> Command:
-    return "netem", "limit", str(queue_packets), "rate", f"{rate_bit_s}bit"
+def netem_limit(queue_packets: int, queue_bytes: int | None) -> int:
+    """Returns the limit of a netem that is a bottleneck. queue_bytes: None for a queue that is limited in packets."""
+    return queue_packets if queue_bytes is None else _IN_BYTES | queue_bytes
+
+
+def _bottleneck(limit: int, rate_bit_s: int) -> Command:
+    return "netem", "limit", str(limit), "rate", f"{rate_bit_s}bit"
 
 
 def _percent(fraction: float) -> str:
@@ -75,7 +83,7 @@ def down(link: Link, device: str) -> list[Command]:
     if link.delay_ns or link.loss:
         stages.append(delay_line(link))
     if link.rate_bit_s is not None:
-        stages.append(_bottleneck(link.queue_packets, link.rate_bit_s))
+        stages.append(_bottleneck(netem_limit(link.queue_packets, link.queue_bytes), link.rate_bit_s))
     return nested(stages, device)
 
 
@@ -83,7 +91,7 @@ def up(link: Link, device: str) -> list[Command]:
     """Returns the commands for the link's device toward the front, which delays packets and limits their rate."""
     stages = [_delay_line(link.delay_up_ns)] if link.delay_up_ns else []
     if link.rate_up_bit_s is not None:
-        stages.append(_bottleneck(link.queue_packets, link.rate_up_bit_s))
+        stages.append(_bottleneck(netem_limit(link.queue_packets, link.queue_up_bytes), link.rate_up_bit_s))
     return nested(stages, device)
 
 
@@ -139,11 +147,6 @@ def nested(stages: list[Command], device: str) -> list[Command]:
         parent = ("root",) if depth == 1 else ("parent", f"{depth - 1}:")
         commands.append(("tc", "qdisc", "add", "dev", device, *parent, "handle", f"{depth}:", *stage))
     return commands
-
-
-def queue_from_bytes(size_bytes: int) -> int:
-    """Returns the number of full-size packets that fit into size_bytes; netem limits its queue by packets."""
-    return size_bytes // PACKET_BYTES
 
 
 def ways(commands: Iterable[Command]) -> str:

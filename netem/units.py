@@ -73,6 +73,14 @@ def parse_size_bytes(text: str) -> int:
     return _in_units(text, _SIZE_UNITS)
 
 
+def parse_number(text: str) -> Fraction:
+    """Returns a number without a unit, such as `2` or `.5`. Raises ValueError."""
+    number, unit = _split(text)
+    if unit:
+        raise ValueError(f"'{unit}' after the number")
+    return number
+
+
 def parse_fraction(text: str) -> float:
     """Returns a percentage as a fraction: `1%` is 0.01. Raises ValueError."""
     number, unit = _split(text)

@@ -10,8 +10,9 @@ from typing import Any
 
 from priolab.common import trace
 from priolab.common.trace import Trace
-from priolab.netem import tc, units
+from priolab.netem import queue_size, units
 from priolab.netem.link import Link, Qdisc, RateStep
+from priolab.netem.queue_size import QueueSize
 
 _SHORTEST_DELAY_NS = 1000
 PACKED = "packed:"
@@ -64,13 +65,6 @@ def _rate_step(text: str) -> RateStep:
 def format_rate_steps(steps: Sequence[RateStep]) -> str | None:
     """Formats steps for RATE_STEPS, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`; None without steps."""
     return "+".join(f"{step.rate_bit_s}bit@{step.at_ns}ns" for step in steps) or None
-
-
-def _queue(text: str) -> int:
-    bare = text.isascii() and text.isdigit()
-    packets = int(text) if bare else tc.queue_from_bytes(units.parse_size_bytes(text))
-    Link(rate_bit_s=None, delay_ns=0, queue_packets=packets)
-    return packets
 
 
 def parse_trace(text: str) -> Trace | None:
@@ -167,10 +161,10 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             allowed="a tc time such as 20ms: 0ms, or 1us to 60s",
         ),
         "QUEUE": Word(
-            field="queue_packets",
+            field="queue",
             default="25",
-            parse=_queue,
-            allowed="1 to 100000 packets; or a size with a unit, such as 30kb, at least 1514 bytes (one packet)",
+            parse=QueueSize.parse,
+            allowed=queue_size.ALLOWED,
         ),
         "LOSS": Word(field="loss", default="0%", parse=_loss, allowed="0% to 50%, with the percent sign"),
         "JITTER": Word(
@@ -195,7 +189,8 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             field="qdisc",
             default="fifo",
             parse=Qdisc,
-            allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1",
+            allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1, or with a"
+            " QUEUE in bytes",
         ),
         "ECN": Word(
             field="ecn",
@@ -216,10 +211,24 @@ def link_from(words: Mapping[str, str]) -> Link:
             fields[word.field] = word.parse(text)
         except ValueError:
             raise ValueError(f"{name}={text} is not allowed; allowed: {word.allowed}") from None
-    return Link(**with_mean_rate(fields))
+    return link_of(fields)
 
 
-def with_mean_rate(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields of a Link, in which a trace sets the rate that holds until the trace begins."""
-    found: Trace | None = fields["trace"]
-    return fields if found is None else fields | {"rate_bit_s": found.mean_bit_s}
+def link_of(fields: Mapping[str, Any]) -> Link:
+    """Returns the Link of the knobs' values, by the fields of WORDS; a knob that is left out has Link's default.
+
+    A trace sets the rate that holds until the trace begins, its mean rate. Rates and delays say how many bytes a queue
+    holds. Raises ValueError, which names the field.
+    """
+    found = dict(fields)
+    trace: Trace | None = found.get("trace")
+    trace_up: Trace | None = found.get("trace_up")
+    if trace is not None:
+        found["rate_bit_s"] = trace.mean_bit_s
+    size: QueueSize = found.pop("queue")
+    queue = size.fields(
+        rate_bit_s=found["rate_bit_s"],
+        rate_up_bit_s=found.get("rate_up_bit_s") if trace_up is None else trace_up.mean_bit_s,
+        round_trip_ns=found["delay_ns"] + found.get("delay_up_ns", 0),
+    )
+    return Link(**found, **queue)

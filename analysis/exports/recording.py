@@ -9,7 +9,7 @@ from functools import cached_property
 
 from priolab.analysis.exports.streams import Stream, streams
 from priolab.analysis.loads.findings import judgement
-from priolab.analysis.loads.metrics import PageLoad, loads_of_good_run
+from priolab.analysis.loads.metrics import PageLoad, loads_of_good_run, with_rate
 from priolab.analysis.loads.verdict import Judgement
 from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
 from priolab.common.formats.events import Event
@@ -142,7 +142,7 @@ def _recording(run: Run) -> Recording:
         plan=plan,
         events=evidence.events,
         requests=evidence.requests,
-        loads=tuple(loads_of_good_run(evidence)),
+        loads=tuple(with_rate(loads_of_good_run(evidence), run.scenario)),
         streams=streams(evidence.events, plan, evidence.source),
         layers=run.layers(),
     )

@@ -17,7 +17,7 @@ from priolab.analysis.records.rate import steps_of
 from priolab.analysis.records.runs import Evidence, Experiment, Layers, Run
 from priolab.analysis.reports.summary import typical
 from priolab.common.amounts import kilobytes, plain
-from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.formats.scenario import ScenarioRecord, bytes_in_words
 
 CLIENTS: Mapping[str, str] = MappingProxyType(
     {"h2": "h2", "chromium": "Chromium", "firefox": "Firefox", "webkit": "WebKitGTK"}
@@ -143,6 +143,8 @@ def facts(shown: Sequence[Arm], fabric: str) -> Iterator[str]:
     if steps := steps_of(scenario):
         yield ", ".join(f"{kilobytes(rate_bit_s)} from {plain(at_ns / 10**9)} s" for at_ns, rate_bit_s in steps)
     yield f"delay {plain(scenario.delay_ns / 10**6)} ms"
+    if queue := bytes_in_words(scenario.queue_bytes, scenario.queue_up_bytes):
+        yield f"queue {queue}"
     yield scenario.congestion_control
     yield f"send buffer {_buffer(scenario.sndbuf_bytes)}"
     # A browser opens spare connections.

@@ -9,7 +9,7 @@ from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.cost import costs
 from priolab.analysis.loads.flow_control import windows_of
 from priolab.analysis.loads.limits import Ends, limits
-from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads
+from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads, with_rate
 from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from priolab.analysis.loads.oracle import Bound, Inversion, bound, inversion
 from priolab.analysis.loads.order import AskedOrder
@@ -35,11 +35,11 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
     if not loads:
         return Findings()
     told = judgement(loads[-1], evidence, layers, scenario)
-    loads = [replace(load, focal_name=told.focal) for load in loads]
+    loads = [replace(load, focal_name=told.focal) for load in with_rate(loads, scenario)]
     measured = loads[-1]
     spent = costs(loads, layers)
     ends = Ends(
-        rate=Rate.of(scenario, measured.started_ns),
+        rate=measured.rate,
         delay_ns=scenario.delay_ns,
         windows=windows_of(evidence, scenario),
     ).after_crossing(layers)

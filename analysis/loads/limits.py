@@ -21,7 +21,7 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from priolab.analysis.loads.flow_control import Windows
-from priolab.analysis.loads.metrics import PageLoad, Traffic
+from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Layers
 from priolab.analysis.records.samples import latest
@@ -94,13 +94,13 @@ def limits(load: PageLoad, layers: Layers, ends: Ends) -> LimitsRecord | None:
         for limit, part_ns in time.idle(time.lasts_ns - link_ns, ends.windows, position):
             found[limit] += part_ns
     lasted_ns = ends_ns - begins_ns
-    slow_start, after_bit_s = _slow_start(times, payload, begins_ns, ends)
+    slow_start, after_ns = _slow_start(times, begins_ns, ends)
     return LimitsRecord(
         shares={limit.value: round(part_ns / lasted_ns, 4) for limit, part_ns in found.items()},
         largest=max(found, key=lambda limit: found[limit]).value,
-        goodput_bit_s=payload.goodput_bit_s(begins_ns),
+        goodput_bit_s=payload.goodput_bit_s(begins_ns, load.rate),
         slow_start=slow_start,
-        goodput_after_bit_s=after_bit_s,
+        goodput_after_bit_s=None if after_ns is None else payload.goodput_bit_s(after_ns, load.rate),
     )
 
 
@@ -164,16 +164,14 @@ def _link_ns(times: Sequence[_Time], layers: Layers, ends: Ends) -> list[float]:
     return found[::-1]
 
 
-def _slow_start(
-    times: Sequence[_Time], payload: Traffic, begins_ns: int, ends: Ends
-) -> tuple[float | None, int | None]:
-    """Returns the share of slow start, and the goodput after its last time; None with BBR."""
+def _slow_start(times: Sequence[_Time], begins_ns: int, ends: Ends) -> tuple[float | None, int | None]:
+    """Returns the share of slow start, and when it last ended at the client; None with BBR."""
     if any(time.before.congestion_control == "bbr" for time in times):
         return None, None
     slow = [time for time in times if time.is_slow_start]
     share = sum(time.lasts_ns for time in slow) / sum(time.lasts_ns for time in times)
     after_ns = slow[-1].until_ns + ends.delay_ns if slow else begins_ns
-    return round(share, 4), payload.goodput_bit_s(after_ns)
+    return round(share, 4), after_ns
 
 
 def sentence(record: LimitsRecord) -> str:

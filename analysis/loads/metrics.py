@@ -1,18 +1,26 @@
-"""Computes the measures of page loads from the logs of client and origin. Pure."""
+"""Computes the measures of page loads from the logs of client and origin. Pure.
+
+Goodput is payload by time. Payload that waited at the client for a lost packet, or for the rest of a TLS record, can be
+read all at once. So the time begins, if this is earlier, when the link must have begun to carry the payload: no goodput
+is more than the link can carry.
+"""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import quantiles
 
+from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence
 from priolab.common.formats.events import Event
 from priolab.common.formats.page import Page, Resource
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import LoadRecord, ResourceRecord
 from priolab.common.formats.samples import OriginRequest
+from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.packets import framed
 
 _PATHS_SHOWN = 3
 """How many of the paths in the origin's log an error shows."""
@@ -60,10 +68,16 @@ class Traffic:
         """Returns the payload bytes received before or at an instant."""
         return self._totals[bisect_right(self._times_ns, t_ns)]
 
-    def goodput_bit_s(self, from_ns: int) -> int | None:
-        """Returns the payload received after an instant, over the time to the last payload; None without time."""
-        lasted_ns = self.last_byte_ns - from_ns
-        return round((self.size_bytes - self.bytes_until(from_ns)) * 8 * 10**9 / lasted_ns) if lasted_ns > 0 else None
+    def goodput_bit_s(self, from_ns: int, rate: Rate | None) -> int | None:
+        """Returns the payload received after an instant, over the time to the last payload; None without time.
+
+        rate: the link's, in absolute times; None if it is unlimited, or not known.
+        """
+        last_ns, size_bytes = self.last_byte_ns, self.size_bytes - self.bytes_until(from_ns)
+        if last_ns <= from_ns:
+            return None
+        began_ns = from_ns if rate is None else min(from_ns, rate.begun_ns(last_ns, framed(size_bytes)))
+        return round(size_bytes * 8 * 10**9 / (last_ns - began_ns))
 
     def reached_ns(self, size_bytes: int) -> int:
         """Returns when `size_bytes` of payload had been received. Raises IndexError if less was received in all."""
@@ -111,11 +125,6 @@ class ResourceTimes:
         return self.traffic.size_bytes
 
     @property
-    def goodput_bit_s(self) -> int | None:
-        """The payload after the first instant, over the time to the last; None if all arrived at one instant."""
-        return self.traffic.goodput_bit_s(self.first_byte_ns)
-
-    @property
     def gaps_ms(self) -> Mapping[str, float]:
         """The median, the 99th percentile and the maximum of the times between the arrivals of the response's chunks.
 
@@ -138,7 +147,8 @@ class PageLoad:
 
     started_ns: the time of the load's first request. finished_ns: the time at which the load's last stream ended.
     resources: the times of each resource by name, in the page's order. focal_name: the name of the important resource
-    that the verdict is about; None before the verdict.
+    that the verdict is about; None before the verdict. rate: the link's, in absolute times; None if it is unlimited, or
+    not known.
     """
 
     number: int
@@ -147,6 +157,7 @@ class PageLoad:
     page: Page
     resources: Mapping[str, ResourceTimes]
     focal_name: str | None = None
+    rate: Rate | None = None
 
     def ms(self, t_ns: float) -> float:
         """Converts a time to milliseconds since the load's first request."""
@@ -212,7 +223,7 @@ class PageLoad:
             last_byte_ms=self.ms(times.last_byte_ns),
             size_bytes=times.size_bytes,
             important=times.resource.important,
-            goodput_bit_s=times.goodput_bit_s,
+            goodput_bit_s=times.traffic.goodput_bit_s(times.first_byte_ns, self.rate),
             **times.gaps_ms,
         )
 
@@ -224,6 +235,12 @@ def page_loads(evidence: Evidence) -> list[PageLoad]:
         by_load.setdefault(event.load, []).append(event)
     complete = [events for events in by_load.values() if any(event.kind == "load-finished" for event in events)]
     return [_page_load(_Load(events, evidence.source), evidence) for events in complete]
+
+
+def with_rate(loads: Sequence[PageLoad], scenario: ScenarioRecord) -> list[PageLoad]:
+    """Returns the loads with the rate of the scenario's link. loads: at least one, the measured one last."""
+    rate = Rate.of(scenario, loads[-1].started_ns)
+    return [replace(load, rate=rate) for load in loads]
 
 
 def measured_load(evidence: Evidence) -> PageLoad:

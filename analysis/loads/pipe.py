@@ -15,14 +15,14 @@ class Pipe:
     """The link of a run, toward the client.
 
     rate: None if it is unlimited. delay: with JITTER and REORDER packets have different delays. queue_first: True if
-    packets pass the bottleneck before the delay line. most_packets: the most packets in the bottleneck, the one being
-    sent included; None if unknown, because the bottleneck does not hold packets in a single queue.
+    packets pass the bottleneck before the delay line. most_bytes: the most bytes in the bottleneck and of the packet
+    that enters next; None if unknown, because the bottleneck does not hold packets in a single queue.
     """
 
     rate: Rate | None
     delay: Estimate
     queue_first: bool
-    most_packets: int | None
+    most_bytes: int | None
 
     @classmethod
     def of(cls, scenario: ScenarioRecord, began_ns: int) -> Self:
@@ -32,7 +32,7 @@ class Pipe:
             rate=Rate.of(scenario, began_ns),
             delay=Estimate(ns=delay_ns, least_ns=scenario.shortest_delay_ns, most_ns=delay_ns + scenario.jitter_ns),
             queue_first=scenario.shaper_at == "front",
-            most_packets=scenario.queue_packets + 1 if scenario.qdisc == FIFO else None,
+            most_bytes=scenario.most_queue_bytes + PACKET_BYTES if scenario.qdisc == FIFO else None,
         )
 
     @property
@@ -63,9 +63,7 @@ class Pipe:
         """Returns the longest wait in the bottleneck of a packet that leaves it at `until_ns`; None if unknown."""
         if self.rate is None:
             return 0
-        if self.most_packets is None:
-            return None
-        return self.transmission_ns(self.most_packets * PACKET_BYTES, until_ns)
+        return None if self.most_bytes is None else self.transmission_ns(self.most_bytes, until_ns)
 
     def cross_ns(self, layers: Layers, from_ns: int, until_ns: int) -> int:
         """Returns the transmission time of the cross traffic that left the link between two instants."""

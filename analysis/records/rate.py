@@ -32,11 +32,12 @@ def steps_of(scenario: ScenarioRecord) -> list[tuple[int, int]]:
 def most_wait_up_ns(scenario: ScenarioRecord) -> int:
     """Returns the longest time that a packet toward the front waits for others, and for its own transmission.
 
-    With RATE_UP the queue toward the front holds at most QUEUE acknowledgments, and a full packet for each request.
+    With RATE_UP the queue toward the front holds at most QUEUE acknowledgments, or QUEUE bytes of them, and a full
+    packet for each request.
     With TRACE_UP a packet may share an opportunity with packets that wait before it, and use the next one, too.
     """
     if scenario.rate_up_bit_s is not None:
-        most_bytes = scenario.queue_packets * ACKNOWLEDGMENT_BYTES + len(scenario.resources) * PACKET_BYTES
+        most_bytes = scenario.most_acknowledgment_bytes + len(scenario.resources) * PACKET_BYTES
         return ceil(most_bytes * _BYTE_BITS * _NS / scenario.rate_up_bit_s)
     return 0 if scenario.trace_up is None else 2 * Trace.unpack(scenario.trace_up).longest_gap_ns
 

@@ -197,7 +197,7 @@ def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None
         return None
     remedy = "A smaller QUEUE" if scenario.congestion_control == "bbr" else "A smaller QUEUE, or CC=bbr,"
     return (
-        f"QUEUE={scenario.queue_packets}: the bottleneck queue can hold so many packets that a new one waits "
+        f"QUEUE={scenario.queue_knob}: the bottleneck queue can hold so many packets that a new one waits "
         f"{queue_s:.1f} s. Packets in this queue are already sent, so LOWAT does not bound them. {remedy} keeps the "
         "queue short."
     )

@@ -8,7 +8,8 @@ Times are those of the measured load, in milliseconds from the request of its pa
   begins with the first payload byte and ends with the last. If the client had all other resources before the focal
   resource's first byte could arrive, the time in between does not count, because the front had nothing to send. So
   goodput shows a link that idles because the kernel has too few bytes. Latency and the origin's delay, which are the
-  same for every LOWAT, do not hide it.
+  same for every LOWAT, do not hide it. The time is at least what the link's rate needs for the payload: the first bytes
+  may have waited at the client for a lost packet or for the rest of a TLS record.
 
 The front's costs are counted over all loads of the connection, per MB (10^6 bytes) of their payload: processor time,
 context switches, and system calls that read and write (CostRecord). Memory is the most in the send buffer of the
@@ -97,6 +98,15 @@ def _slowest_bit_s(run: Run) -> int | None:
 
 def busy_ms(run: Run) -> float:
     """Returns the time in which the front had payload to send, in an ok run; 0 or less if the results are damaged."""
+    load, rate = run.record.measured, Rate.of(run.scenario)
+    busy_ms = _busy_ms(run)
+    if rate is None or busy_ms <= 0:
+        return busy_ms
+    complete_ns = load.complete_ms * 10**6
+    return max(busy_ms, (complete_ns - rate.begun_ns(complete_ns, _payload_bytes(run))) / 10**6)
+
+
+def _busy_ms(run: Run) -> float:
     load = run.record.measured
     first_ms, others_first_ms, others_last_ms = load.first_byte_ms, load.others_first_byte_ms, load.others_last_byte_ms
     if others_first_ms is None or others_last_ms is None:

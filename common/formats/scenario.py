@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from priolab.common.formats.page import MAPS, Page, Resource
+from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES
 
 AUTO: Literal["auto"] = "auto"
 """The value of `lowat` if a tuner sets LOWAT for each connection."""
@@ -14,9 +15,9 @@ AUTO: Literal["auto"] = "auto"
 PROBE = "probe"
 """The value of `plan` for a probe."""
 
-LEFT_OUT = ("program", "config", "via", "disturb", "service")
+LEFT_OUT = ("program", "config", "via", "disturb", "service", "queue_bytes", "queue_up_bytes")
 """The fields that run.json leaves out if they are None: files of the user's own, the second front, the disturbance of a
-probe, the time that the server needs."""
+probe, the time that the server needs, queues in bytes."""
 
 FIFO = "fifo"
 """The value of `qdisc` for a bottleneck with a single queue."""
@@ -31,7 +32,8 @@ class ViaRecord:
 
     server: the second front's server. lowat: its net.ipv4.tcp_notsent_lowat in bytes; None for no limit. http: the
     protocol between the fronts, "1.1" or "2". rate_bit_s: the link's rate toward the front; None for no limit.
-    delay_ns: its delay in each direction. queue_packets: its bottleneck queue.
+    delay_ns: its delay in each direction. queue_packets: its bottleneck queue, in full-size packets. queue_bytes: the
+    same in bytes, if it is limited in bytes.
     """
 
     server: str
@@ -40,11 +42,23 @@ class ViaRecord:
     rate_bit_s: int | None
     delay_ns: int
     queue_packets: int
+    queue_bytes: int | None = None
 
     @property
     def round_trip_ns(self) -> int:
         """The delay between the fronts in both directions together."""
         return 2 * self.delay_ns
+
+
+def bytes_in_words(size_bytes: int | None, up_bytes: int | None) -> str | None:
+    """Returns the size of queues in words; None if they are not limited in bytes.
+
+    size_bytes, up_bytes: the most bytes toward the client and toward the front; None without such a limit. A queue
+    toward the front is named if it has another size.
+    """
+    down = [] if size_bytes is None else [f"{size_bytes:,} bytes"]
+    up = [] if up_bytes in (None, size_bytes) else [f"{up_bytes:,} bytes toward the front"]
+    return ", ".join([*down, *up]) or None
 
 
 def _named(knob: str, *, usual: str | None) -> Any:
@@ -64,6 +78,8 @@ class ScenarioRecord:
     program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. disturb: None without
     a disturbance of the probe. service: the time that the server needs, such as 20us+1us/KB; None for none.
     target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic. page: the page's name.
+    queue_bytes, queue_up_bytes: None unless the queue toward the client, or the one toward the front, is limited in
+    bytes; queue_packets then counts the full-size packets that have room in it.
     rate_steps: None for a constant rate. trace, trace_up: packed traces (common/trace.py).
     Raises ValueError if the page has no important resource, or if rate_steps does not match STEPS_PATTERN.
     """
@@ -112,6 +128,8 @@ class ScenarioRecord:
     via: ViaRecord | None = None
     disturb: str | None = None
     service: str | None = field(default=None, metadata={"knob": "SERVICE", "usual": None})
+    queue_bytes: int | None = None
+    queue_up_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
@@ -133,6 +151,26 @@ class ScenarioRecord:
     def shortest_delay_ns(self) -> int:
         """The shortest delay of a packet toward the client. With `reorder` some packets skip the delay."""
         return 0 if self.reorder else max(0, self.delay_ns - self.jitter_ns)
+
+    @property
+    def most_queue_bytes(self) -> int:
+        """The most bytes in the bottleneck toward the client."""
+        return self.queue_bytes or self.queue_packets * PACKET_BYTES
+
+    @property
+    def most_acknowledgment_bytes(self) -> int:
+        """The most bytes in the bottleneck toward the front, if it has only acknowledgments."""
+        return self.queue_up_bytes or self.queue_packets * ACKNOWLEDGMENT_BYTES
+
+    @property
+    def queue_knob(self) -> str:
+        """The value of QUEUE for a queue toward the client of this size."""
+        return str(self.queue_packets) if self.queue_bytes is None else f"{self.queue_bytes}b"
+
+    @property
+    def queue_words(self) -> str:
+        """The size of the bottleneck queue in words, such as `25 packets`."""
+        return bytes_in_words(self.queue_bytes, self.queue_up_bytes) or f"{self.queue_packets} packets"
 
     @cached_property
     def whole_page(self) -> Page:

@@ -24,6 +24,7 @@ _HARDWARE = 12  # TCA_HW_OFFLOAD, which the lab's devices do not have
 _ROOT = 2**32 - 1  # TC_H_ROOT
 _TICK_NS = 64  # PSCHED_TICKS2NS, <net/pkt_sched.h>
 _ALL = 2**32
+_IN_BYTES = 2**31
 _NETEM = struct.Struct("=6I")  # struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter
 _CORR, _DIST, _REORDER, _CORRUPT, _LOSS, _RATE, _ECN, _RATE64, _PAD, _LATENCY64, _JITTER64 = range(1, 12)
 _SEED = 14  # TCA_NETEM_PRNG_SEED: another one for each qdisc
@@ -75,6 +76,11 @@ def qdisc_name(device: str, handle: int, parent: int | None) -> str:
     return f"qdisc of {device} at {'root' if parent == _ROOT else f'{parent >> 16:x}:{parent & 0xFFFF:x}'}"
 
 
+def netem_limit(limit: int) -> str:
+    """Returns a netem's limit in words; the guest's netem counts bytes if the highest bit is set (netem/tc.py)."""
+    return f"{limit - _IN_BYTES} bytes" if limit >= _IN_BYTES else str(limit)
+
+
 def _read(kind: str) -> Callable[[bytes], Iterator[tuple[str, str]]]:
     if kind == "netem":
         return _netem
@@ -94,7 +100,7 @@ def _other(options: bytes) -> Iterator[tuple[str, str]]:
 def _netem(options: bytes) -> Iterator[tuple[str, str]]:
     latency, limit, loss, gap, duplicate, jitter = _NETEM.unpack_from(options)
     of = attributes(options, _NETEM.size)
-    yield "limit", str(limit)
+    yield "limit", netem_limit(limit)
     yield "delay in ns", _long(of.get(_LATENCY64)) or str(latency * _TICK_NS)
     yield "jitter in ns", _long(of.get(_JITTER64)) or str(jitter * _TICK_NS)
     yield "loss", _share(loss)

@@ -13,6 +13,7 @@ from priolab.analysis.reports.headline import headline
 from priolab.common.amounts import UNKNOWN, kibibytes, rate, seconds
 from priolab.common.formats.page import Page, Resource, called
 from priolab.common.formats.run import CostRecord, LedgerRecord, LimitsRecord
+from priolab.common.formats.scenario import bytes_in_words
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table
 
@@ -34,6 +35,7 @@ def results(summary: Mapping[str, Any]) -> Iterator[str | Table]:
     """Yields the lines, in rich's markup, and the tables that present a summary, in their order."""
     arms = summary["arms"]
     yield from head(arms)
+    yield from _queues(arms)
     yield _of_arms(arms)
     yield from _verdicts(arms)
     if any(len(arm["loads"]) > 1 for arm in arms):
@@ -56,6 +58,19 @@ def head(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for arm in arms:
         if arm["status"] != "ok":
             yield f"{shown(arm['name'])}: {_styled(arm['status'])} - {shown(str(arm['reason']))}"
+
+
+def _queues(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields the size of each bottleneck queue that is limited in bytes, with its arms unless it is that of all."""
+    queues = {arm["name"]: queue_of(arm["scenario"]) for arm in arms}
+    for queue in filter(None, dict.fromkeys(queues.values())):
+        which = "" if set(queues.values()) == {queue} else ", ".join(name for name in queues if queues[name] == queue)
+        yield f"{shown(which)}{': ' if which else ''}bottleneck queue of {queue}"
+
+
+def queue_of(scenario: Mapping[str, Any]) -> str | None:
+    """Returns the size of a bottleneck queue in words, if it is limited in bytes. scenario: that of a summary."""
+    return bytes_in_words(scenario.get("queue_bytes"), scenario.get("queue_up_bytes"))
 
 
 def _of_arms(arms: Sequence[Mapping[str, Any]]) -> Table:

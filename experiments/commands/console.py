@@ -167,7 +167,6 @@ class Report:
         """Prints the link: its rate in kbit/s and kB/s, delays, queue, and what else is not as usual."""
         rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
         down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
-        queue = scenario.queue_packets
         if text := scenario.rate_steps:
             steps = words.WORDS["RATE_STEPS"].parse(text)
             rate += "".join(
@@ -178,7 +177,9 @@ class Report:
             rate += ", the mean of the trace, until the measured load replays it"
         place = " on the front's own egress" if scenario.shaper_at == "front" else ""
         others = "".join(f", {word}" for word in link_words(scenario))
-        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {queue} packets{place}{others}")
+        self.say(
+            f"link: {rate}; delay {down} to the client, {up} to the front; queue {scenario.queue_words}{place}{others}"
+        )
 
     @contextmanager
     def progress(self, request: Request, *, steps: bool = True) -> Iterator[Progress]:

@@ -77,7 +77,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     for option, metavar, meaning in (
         ("rate", "RATE", "rate of a link of the lab's to a server on this machine, such as 128kbps"),
         ("delay", "TIME", "delay of this link toward the client (default with --rate: 0ms)"),
-        ("queue", "SIZE", "queue of this link, in packets or bytes (default: 25)"),
+        ("queue", "SIZE", "queue of this link in the notation of QUEUE (default: 25)"),
     ):
         site.add_argument(f"--{option}", metavar=metavar, help=meaning)
     site.add_argument("--yes", action="store_true", help="connect also to an address that is not this machine's own")
@@ -196,7 +196,10 @@ def _link(options: argparse.Namespace) -> Link | None:
     for name, usual in _LINK_WORDS.items():
         word = words.WORDS[name]
         fields[word.field] = _parsed(f"--{name.lower()}", given.get(name, usual), word.parse, word.allowed)
-    return Link(**fields)
+    try:
+        return words.link_of(fields)
+    except ValueError as error:
+        raise ScenarioError("--queue", given["QUEUE"], str(error).partition(": allowed ")[2]) from None
 
 
 def _parsed(where: str, text: str, parse: Any, allowed: str) -> Any:

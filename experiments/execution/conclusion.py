@@ -219,11 +219,11 @@ def load_deadline_ns(scenario: Scenario) -> int:
     moved_ns = page_bytes * 8 * 10**9 // min(link.rates_bit_s) if link.rates_bit_s else 0
     losses = 1 + 20 * link.loss
     waits_ns = (200 + page_bytes // _LEAST_FLIGHT_BYTES) * link.round_trip_ns + scenario.page.longest_ns
-    queued_ns = link.queue_packets * PACKET_BYTES * 8 * 10**9 // min(link.rates_bit_s) if link.rates_bit_s else 0
+    queued_ns = link.most_queue_bytes * 8 * 10**9 // min(link.rates_bit_s) if link.rates_bit_s else 0
     waits_ns += (
         2 * page_bytes // min(scenario.window_bytes, scenario.whole_window_bytes) * (link.round_trip_ns + queued_ns)
     )
-    waits_ns += 2 * link.up_ns((page_bytes // SEGMENT_BYTES + 2 * link.queue_packets) * ACKNOWLEDGMENT_BYTES)
+    waits_ns += 2 * link.up_ns(page_bytes // SEGMENT_BYTES * ACKNOWLEDGMENT_BYTES + 2 * link.most_acknowledgment_bytes)
     waits_ns += 2 * link.up_ns(2 * len(scenario.page.resources) * PACKET_BYTES)
     if scenario.steps is not None:
         waits_ns += (MOST_STEPS + MOST_PARKED_TURNS) * (scenario.steps.quiet_ns - STEPS.quiet_ns)

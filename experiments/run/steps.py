@@ -346,7 +346,7 @@ def _calibrate(
     link.check_alive()
     measured, attempts = places.calibrate(scenario.link, tolerance, link.pid)
     link.check_alive()
-    found = asdict(measured)
+    found = measured.figures(scenario.link)
     if reasons := calibration.unmeasured(scenario.link):
         found["unmeasured"] = reasons
     write_json(folder.link / "calibration.json", found | {"attempts": attempts, "tolerance": asdict(tolerance)})

@@ -119,6 +119,7 @@ def _check_egress(scenario: Scenario, given: Given) -> None:
         return
     for name, fits, allowed in (
         ("RATE", scenario.link.rate_bit_s is not None, "a rate other than unlimited"),
+        ("QUEUE", not scenario.link.counts_bytes, "a number of packets"),
         ("QUEUE", scenario.link.queue_packets >= 2, "at least two packets"),
         ("FRONT_QDISC", scenario.front_qdisc is None, "stock: the bottleneck is the qdisc of this device"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),

@@ -31,7 +31,6 @@ from priolab.experiments.scenario.scenario import (
 )
 from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import units, words
-from priolab.netem.link import Link
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 
 STOCK = "stock"
@@ -244,7 +243,7 @@ _KNOBS = (
     _of_the_link(
         "RATE_UP",
         "rate toward the front, for requests and acknowledgments, in the same notation; the queue before it is as long"
-        " as QUEUE says",
+        " as QUEUE says, a time or a bandwidth-delay product being taken at this rate",
     ),
     _of_the_link(
         "RATE_STEPS",
@@ -259,7 +258,12 @@ _KNOBS = (
     _of_the_link("TRACE_UP", "replays packet opportunities toward the front, in the same way"),
     _of_the_link("DELAY", "one-way delay toward the client"),
     _of_the_link("DELAY_UP", "one-way delay toward the front"),
-    _of_the_link("QUEUE", "size of the bottleneck queue; packets on their way through the link's delay do not count"),
+    _of_the_link(
+        "QUEUE",
+        "size of the bottleneck queue, the packet being sent included; packets on their way through the link's delay do"
+        " not count. A number counts packets of any size; all else stands for bytes, whatever the packets' sizes. A"
+        " bandwidth-delay product is the rate times DELAY plus DELAY_UP; the rate is the first one, or a TRACE's mean",
+    ),
     _of_the_link("LOSS", "random loss toward the client"),
     _of_the_link("JITTER", "the delay toward the client varies by up to this much; packets keep their order"),
     _of_the_link(
@@ -471,11 +475,12 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
     if link["trace"] is not None and knobs["RATE"] != KNOBS["RATE"].default:
         raise ScenarioError("RATE", knobs["RATE"], "the default with TRACE, which has the rate")
     try:
-        fields["link"] = Link(**words.with_mean_rate(link))
+        fields["link"] = words.link_of(link)
     except ValueError as error:
         field, _, allowed = str(error).partition(": allowed ")
         name = field.upper()
-        raise ScenarioError(name, knobs[name], allowed if name in _TRACES else KNOBS[name].allowed) from None
+        said = (*_TRACES, "QUEUE")
+        raise ScenarioError(name, knobs[name], allowed if name in said else KNOBS[name].allowed) from None
     fields["via"] = via_knobs.via_from(groups["via"], groups["via_link"], knobs)
     _build_page(fields, knobs, page)
     scenario = Scenario(**fields)

@@ -125,6 +125,7 @@ class Via:
             rate_bit_s=self.link.rate_bit_s,
             delay_ns=self.link.delay_ns,
             queue_packets=self.link.queue_packets,
+            queue_bytes=self.link.queue_bytes,
         )
 
 

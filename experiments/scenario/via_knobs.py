@@ -7,7 +7,6 @@ from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, words_of
 from priolab.experiments.scenario.scenario import LOWAT_MOST, Via, ViaHttp
 from priolab.netem import words
-from priolab.netem.link import Link
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import HTTP1
 
@@ -63,7 +62,7 @@ KNOBS = (
     _of_the_link(
         "VIA_QUEUE",
         words.WORDS["QUEUE"].default,
-        "queue_packets",
+        "queue",
         "size of the bottleneck queue of the link between the two fronts, toward SERVER",
     ),
 )
@@ -77,7 +76,10 @@ def via_from(fields: Mapping[str, Any], link: Mapping[str, Any], knobs: Mapping[
     ScenarioError.
     """
     if fields["server"] is not None:
-        return Via(**fields, link=Link(**link, delay_up_ns=link["delay_ns"]))
+        try:
+            return Via(**fields, link=words.link_of({**link, "delay_up_ns": link["delay_ns"]}))
+        except ValueError as error:
+            raise ScenarioError("VIA_QUEUE", knobs["VIA_QUEUE"], str(error).partition(": allowed ")[2]) from None
     for knob in KNOBS[1:]:
         if knobs[knob.name] != knob.default:
             raise ScenarioError(knob.name, knobs[knob.name], f"{knob.default} with VIA=none")

@@ -14,6 +14,7 @@ from priolab.analysis.reports.summary import arms
 from priolab.analysis.sweeps.network_knobs import network_of
 from priolab.common.amounts import seconds
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
+from priolab.experiments.commands.arm_results import queue_of
 from priolab.experiments.commands.printable import shown
 from priolab.experiments.commands.tables import bare_table
 from priolab.experiments.execution.cost import link_s
@@ -44,7 +45,8 @@ class ArmResult:
     """The result of an arm.
 
     reason: the reason of the arm's first run that is not ok. times_ms: the medians of the focal resource's first byte,
-    of the important resources' last byte and of the others' last byte. good: the number of the arm's runs that are ok.
+    of the important resources' last byte and of the others' last byte. queue: the bottleneck queue in words, if it is
+    limited in bytes. good: the number of the arm's runs that are ok.
     of: the number of all runs of the arm.
     """
 
@@ -53,6 +55,7 @@ class ArmResult:
     reason: str | None
     verdict: str | None
     times_ms: tuple[float | None, ...]
+    queue: str | None
     good: int
     of: int
 
@@ -66,6 +69,7 @@ class ArmResult:
             reason=arm["reason"],
             verdict=arm["verdict"],
             times_ms=tuple(arm[name] for name in _FIGURES),
+            queue=queue_of(arm["scenario"]),
             good=statuses.count("ok"),
             of=len(statuses),
         )
@@ -87,9 +91,15 @@ def results(sweep: SweepRecord, of_arms: Sequence[ArmResult]) -> Table:
         networks.setdefault(tuple(arm.levels[name] for name in of_network), []).append(arm)
     for members in networks.values():
         for arm in members:
-            _add(table, [arm.levels.get(name, "") for name in knobs], arm.twin_of, found[arm.arm])
+            levels = [_level(name, arm.levels.get(name, ""), found[arm.arm].queue) for name in knobs]
+            _add(table, levels, arm.twin_of, found[arm.arm])
         table.add_section()
     return table
+
+
+def _level(name: str, level: str, queue: str | None) -> str:
+    """Returns the cell of a knob's value. queue: what QUEUE became; None if it is a number of packets."""
+    return f"{level} ({queue})" if name == "QUEUE" and queue else level
 
 
 def _add(table: Table, levels: Sequence[str], twin_of: str | None, result: ArmResult) -> None:

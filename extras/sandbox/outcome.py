@@ -86,7 +86,8 @@ class Outcome:
     sample; None without samples. seeded: True if all random numbers of the places followed from the seed. clock_ns:
     CLOCK_REALTIME at the client's start, the clock of captures. beside: the other places, if there are more than two
     or the server has a link. codes: the exit codes of the programs that had ended before they were ended, by their
-    places.
+    places. queue_bytes: of each place whose link has a queue in bytes, the most bytes in it toward the place (`down`)
+    and from it (`up`), if this way has a rate.
     """
 
     ending: Ending
@@ -101,3 +102,4 @@ class Outcome:
     clock_ns: int = 0
     beside: Mapping[str, Beside] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)
+    queue_bytes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -23,6 +23,10 @@ def lines(outcome: Outcome) -> Iterator[str]:
     trips = [each.min_round_trip_us for each in made if each.min_round_trip_us is not None]
     if trips:
         yield f"{counted(len(made), 'TCP connection')}, shortest round trip {min(trips) / 1000:.3f} ms"
+    for name, sizes in outcome.queue_bytes.items():
+        ways = {"down": f"toward the {name}", "up": f"from the {name}"}
+        for way, size_bytes in sizes.items():
+            yield f"the bottleneck queue {ways[way]} holds {size_bytes} bytes"
     queues = {"": outcome.longest_queue} | {
         f" toward {name}": each.longest_queue for name, each in outcome.beside.items()
     }
@@ -75,8 +79,10 @@ def goodput_bit_s(size_bytes: int, outcome: Outcome) -> float | None:
 
 
 def document(outcome: Outcome) -> dict[str, Any]:
-    """Returns the report as a JSON document. What is about further places is left out if there are none."""
+    """Returns the report as a JSON document. What is about further places, or queues in bytes, is left out without."""
     told = asdict(outcome)
+    if not outcome.queue_bytes:
+        del told["queue_bytes"]
     if not outcome.beside:
         del told["beside"], told["codes"]
         for each in told["connections"]:

@@ -29,6 +29,7 @@ from priolab.extras.sandbox.samples import SocketJournal, longest_queue
 from priolab.extras.sandbox.shortage import Shortage
 from priolab.extras.sandbox.surroundings import surround
 from priolab.netem import shaper as shapers
+from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 
 _SETTLE_S = 0.001
@@ -103,11 +104,18 @@ def _counted(
         down=direction(CLIENT, "down"),
         up=direction(CLIENT, "up"),
         longest_queue=queue(CLIENT),
+        queue_bytes={name: _queue_bytes(each.link) for name, each in order.scenarios.items() if each.link.counts_bytes},
         beside={
             name: Beside(down=direction(name, "down"), up=direction(name, "up"), longest_queue=queue(name))
             for name in others
         },
     )
+
+
+def _queue_bytes(link: Link) -> dict[str, int]:
+    """Returns the most bytes in the queues of a link, by direction."""
+    found = {"down": link.queue_bytes, "up": link.queue_up_bytes}
+    return {way: size_bytes for way, size_bytes in found.items() if size_bytes is not None}
 
 
 def _set(order: Order, places: Mapping[str, Namespace]) -> None:
@@ -174,9 +182,14 @@ def _capturing(order: Order, places: Mapping[str, Namespace], files: Files) -> I
 
 
 def _drops(active: ActiveLink, scenario: Scenario, name: str) -> tuple[int, int]:
-    """Returns the packets that the queue dropped, and those that the link lost at random."""
+    """Returns the packets that the queue dropped, and those that the link lost at random.
+
+    Raises StepFailed if the ferry did not take all packets: no link that was asked for loses these.
+    """
     counters = active.counters().get(name, {})  # a ferry counts a direction that it shapes
     if active.shaper is Shaper.FERRY:
+        if lost := counters.get("kernel_drops", 0) + counters.get("refused", 0):
+            raise StepFailed("the link (ferry)", f"{lost} packets came at once, more than it can take; send fewer")
         return counters.get("dropped", 0), counters.get("lost", 0)
     stages = shapers.stages(scenario.link, TO_CLIENT, TO_FRONT)[name]
     drops = {(each["dev"], each["handle"]): each["drops"] for each in counters}

@@ -139,7 +139,8 @@ class Direction:
             burst_odds=link.burst_odds,
             reorder=link.reorder,
             trace=link.trace,
-            limit_packets=link.queue_packets,
+            limit_packets=None if link.counts_bytes else link.queue_packets,
+            limit_bytes=link.queue_bytes,
             seed=f"down {seed}",
         )
 
@@ -151,7 +152,8 @@ class Direction:
             rate_bit_s=link.rate_up_bit_s,
             delay_ns=link.delay_up_ns,
             trace=link.trace_up,
-            limit_packets=link.queue_packets if is_limited else None,
+            limit_packets=link.queue_packets if is_limited and not link.counts_bytes else None,
+            limit_bytes=link.queue_up_bytes,
             seed=f"up {seed}",
         )
 

@@ -195,6 +195,20 @@ LIES = {
         f"{_SHAPED} 2: handle 3: netem limit 100 rate 1024000bit",
         "link after the loads, qdisc 3: of to-client, limit: asked for 25, observed 100",
     ),
+    "a queue in packets": replace(
+        _at_link(
+            f"{_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
+            "link after the loads, qdisc 3: of to-client, limit: asked for 37888 bytes, observed 25",
+        ),
+        knobs=("QUEUE=37kb",),
+    ),
+    "a queue in packets from the beginning": Lie(
+        program="tc",
+        where='[ "$1" = -batch ]',
+        does=f"(sleep 0.1; {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit) </dev/null >/dev/null 2>&1 &",
+        seen="calibration of queue_bytes: asked for 37860, observed 1500",
+        knobs=("QUEUE=37kb",),
+    ),
     "rate and limit of the link": _at_link(
         f"{_SHAPED} 1: handle 2: netem limit 1000000 delay 300ms rate 990kbit",
         "link after the loads, qdisc 2: of to-client, rate in bit/s: asked for 0, observed 990000",

@@ -20,10 +20,22 @@ _LINKS = {
     "queue-of-one": (("RATE=1mbit", "DELAY=0ms", "QUEUE=1"), 1_000_000, 0, 1),
     "queue-of-two": (("RATE=1mbit", "DELAY=50ms", "QUEUE=2"), 1_000_000, 50, 2),
     "queue-in-bytes": (("RATE=1mbit", "DELAY=50ms", "QUEUE=30kb"), 1_000_000, 50, 20),
+    "time": (("RATE=2mbit", "DELAY=20ms", "QUEUE=100ms"), 2_000_000, 20, 16),
+    "both-ways": (("RATE=2mbit", "RATE_UP=1mbit", "DELAY=50ms", "DELAY_UP=50ms", "QUEUE=1bdp"), 2_000_000, 100, 16),
+    "fast-in-bytes": (("RATE=1gbit", "DELAY=10ms", "QUEUE=2bdp"), 1_000_000_000, 10, 1651),
+    "ferry-in-bytes": (("RATE=2mbit", "DELAY=20ms", "QUEUE=100ms", "RATE_STEPS=1mbit@1s"), 2_000_000, 20, 16),
     "fast": (("RATE=100mbit", "DELAY=10ms", "QUEUE=1000"), 100_000_000, 10, 1000),
     "very-fast": (("RATE=1gbit", "DELAY=1ms"), 1_000_000_000, 1, 25),
 }
 """For each link: its knobs, rate in bit/s, round trip in milliseconds, queue in packets."""
+_IN_BYTES: dict[str, dict[str, int]] = {
+    "queue-in-bytes": {"queue_bytes": 30_720},
+    "time": {"queue_bytes": 24_960},
+    "both-ways": {"queue_bytes": 24_960, "queue_up_packets": 8, "queue_up_bytes": 12_480},
+    "fast-in-bytes": {"queue_bytes": 2_499_614},
+    "ferry-in-bytes": {"queue_bytes": 24_960},
+}
+"""The figures of queues in bytes: how much of small packets they hold, and of both sizes toward the front."""
 _LONG = {
     "long": ("DELAY=12s",),
     "long-both-ways": ("DELAY=30s", "DELAY_UP=32s"),
@@ -59,6 +71,15 @@ def test_rate_round_trip_and_queue_are_what_was_asked(measured: Done, name: str)
     assert observed["rate_bit_s"] == pytest.approx(rate_bit_s, rel=0.03)
     assert observed["round_trip_ns"] == pytest.approx(round_trip_ms * 10**6, abs=3 * 10**6 + 480 / rate_bit_s * 10**9)
     assert observed["queue_packets"] == queue_packets
+
+
+@pytest.mark.parametrize("name", _LINKS)
+def test_a_queue_in_bytes_is_filled_with_small_packets_too(measured: Done, name: str) -> None:
+    """Small packets show that bytes count; a queue in packets has no such figures. The ferry makes rate steps."""
+    observed = _observed(measured.arm(name))
+    figures = ("queue_bytes", "queue_up_packets", "queue_up_bytes")
+    assert {figure: observed[figure] for figure in figures if figure in observed} == _IN_BYTES.get(name, {})
+    assert observed["shaper"] == ("ferry" if name == "ferry-in-bytes" else "netem")
 
 
 @pytest.mark.parametrize("name", _LONG)

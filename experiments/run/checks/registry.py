@@ -113,7 +113,8 @@ CHECKS = (
     ),
     Check(
         name="calibration",
-        compares="round trip, rate and queue of the running link with the requested one",
+        compares="round trip, rate and queue (one in bytes also with small packets, and toward the front) of the"
+        " running link with the requested one",
         by=(f"{_RUN}.steps._calibrate", f"{_RUN}.second_hop.second_hop"),
         test=_LIES,
     ),

@@ -28,6 +28,7 @@ from priolab.experiments.testbed.fabric import HostKernel
 from priolab.experiments.testbed.places import Places
 from priolab.netem import calibration
 from priolab.netem.link import Qdisc
+from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import SUITES, server_of
 
@@ -48,9 +49,10 @@ class Compose(HostKernel):
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Raises Unavailable without Docker or compose, or for what the containers cannot do.
 
-        shaper: not used here. Only a container can tell what the engine's kernel has, so `prepare` checks it.
+        Only a container can tell what the engine's kernel has, so `prepare` checks it.
         """
-        del shaper
+        if shaper is not None and (lack := lack_of(shaper, scenario.link)):
+            raise Unavailable(f"SHAPER={shaper} with FABRIC=compose", lack, "use SHAPER=auto")
         self.check_service(scenario)
         if scenario.shaper_at is ShaperAt.FRONT:
             right = "the front's container may not shape its own egress"

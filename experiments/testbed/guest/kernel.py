@@ -23,7 +23,14 @@ from priolab.experiments.host.lock import alone
 from priolab.experiments.host.own_files import sha256_of
 from priolab.experiments.testbed.guest import kernel_source, prebuilt
 from priolab.experiments.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
-from priolab.experiments.testbed.guest.kernel_patches import CHANGES, additions, host_line, processor_clock, service
+from priolab.experiments.testbed.guest.kernel_patches import (
+    CHANGES,
+    additions,
+    host_line,
+    processor_clock,
+    queue_bytes,
+    service,
+)
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Version
 from priolab.experiments.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 
@@ -135,6 +142,11 @@ def can_wait() -> bool:
 def can_serve() -> bool:
     """True if the guest kernel can let the work of a server take time."""
     return _has(service.NAME)
+
+
+def counts_bytes() -> bool:
+    """True if netem in the guest kernel can limit a queue in bytes."""
+    return _has(queue_bytes.NAME)
 
 
 def _has(change: str) -> bool:

@@ -75,7 +75,7 @@ class Virtual(InGuest):
             lack = "in a guest kernel before Linux 7.2 the server's work takes no time"
             raise Unavailable(f"SERVICE={scenario.service} with FABRIC={self.name}", lack, "use KERNEL=7.2")
         check_egress(scenario, shaper, no_netem)
-        check_qdisc(scenario, shaper, no_netem, _lack_of_qdisc)
+        check_qdisc(scenario, shaper, no_netem, _lack_of_qdisc, netem_counts_bytes=kernel.counts_bytes())
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
             raise Unavailable(f"SHAPER={shaper}", lack, f"run {kernel_command()} after installing ethtool")
         guest.memory_folder(memory_mib(scenario))

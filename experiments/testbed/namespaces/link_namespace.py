@@ -12,7 +12,7 @@ from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT
 from priolab.experiments.testbed.places import ActiveLink, Look, no_look
 from priolab.netem import counters, tc
-from priolab.netem.availability import TRIAL, lack_of_netem
+from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
@@ -50,9 +50,10 @@ class LinkNamespace:
 
         The ferry is a process in the namespace, and writes the journal of its queue itself.
         """
-        shaper, lack = chosen(shaper, link, self._lack_of_netem, self._usual)
-        if refusal := lack_of(shaper, link):
-            raise Unavailable(f"QDISC={link.qdisc}", refusal, lack or "use SHAPER=netem")
+        in_bytes = netem_counts_bytes()
+        shaper, lack = chosen(shaper, link, self._lack_of_netem, self._usual, netem_counts_bytes=in_bytes)
+        if refusal := lack_of(shaper, link, netem_counts_bytes=in_bytes):
+            raise Unavailable(f"SHAPER={shaper}", refusal, lack or "use SHAPER=auto")
         made = commands(shaper, link, TO_CLIENT, TO_FRONT)
         self._place.run_all(made)
         if self._ipv6 and (ways := tc.ways(made)):

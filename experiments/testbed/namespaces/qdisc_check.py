@@ -1,4 +1,4 @@
-"""The requirements of QDISC, FRONT_QDISC and TRACE, in every fabric whose places are namespaces."""
+"""The requirements of QDISC, FRONT_QDISC, TRACE and a QUEUE in bytes, in every fabric whose places are namespaces."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host import processes
 from priolab.experiments.host.search_path import find
 from priolab.experiments.scenario.scenario import FrontQdisc, Scenario
-from priolab.netem.link import Qdisc
+from priolab.netem.link import Link, Qdisc
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
 
@@ -18,18 +18,21 @@ def check_qdisc(
     shaper: Shaper | None,
     no_netem: Callable[[], str | None],
     no_qdisc: Callable[[str], str | None],
+    *,
+    netem_counts_bytes: bool = False,
 ) -> None:
-    """Checks that this machine has the queueing disciplines of a scenario, or a shaper for its trace.
+    """Checks that this machine has the queueing disciplines of a scenario, or a shaper for its trace or its queue.
 
     Raises Unavailable.
 
     no_netem, no_qdisc: return the reason why the kernel has no netem, or not this discipline; None if it has.
+    netem_counts_bytes: True if netem can limit a queue in bytes.
     """
     qdisc, own = scenario.link.qdisc, scenario.front_qdisc
     if own not in (None, FrontQdisc.PFIFO_FAST) and (lack := no_qdisc(own)):  # pfifo_fast is in every kernel
         raise Unavailable(f"FRONT_QDISC={own}", lack, "use another FRONT_QDISC, or FABRIC=virtual")
-    if scenario.link.traced:
-        _check_trace(scenario, shaper)
+    if scenario.link.traced or scenario.link.counts_bytes:
+        _check_ferry(scenario.link, shaper, netem_counts_bytes=netem_counts_bytes)
     if qdisc is Qdisc.FIFO:
         return
     what = f"QDISC={qdisc}"
@@ -43,11 +46,15 @@ def check_qdisc(
         raise Unavailable(what, lack, "use another QDISC")
 
 
-def _check_trace(scenario: Scenario, shaper: Shaper | None) -> None:
-    if shaper is not None and (lack := lack_of(shaper, scenario.link)):
-        raise Unavailable(f"TRACE with SHAPER={shaper}", lack, "use SHAPER=ferry")
+def _check_ferry(link: Link, shaper: Shaper | None, *, netem_counts_bytes: bool) -> None:
+    """Checks that the ferry can make the link, if netem cannot. Raises Unavailable."""
+    what = "TRACE" if link.traced else "a QUEUE in bytes"
+    if (lack := lack_of(Shaper.NETEM, link, netem_counts_bytes=netem_counts_bytes)) is None:
+        return
+    if shaper is Shaper.NETEM:
+        raise Unavailable(f"{what} with SHAPER={shaper}", lack, "use SHAPER=ferry")
     if find("ethtool") is None:
-        raise Unavailable("TRACE", "ethtool is not installed", "install ethtool")
+        raise Unavailable(what, "ethtool is not installed", "install ethtool")
 
 
 def _is_unknown_to_tc(qdisc: Qdisc) -> bool:

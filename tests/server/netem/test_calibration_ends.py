@@ -23,6 +23,7 @@ from priolab.netem.ferry.direction import Direction
 from priolab.netem.link import Link
 
 MS = 10**6
+HEADERS = 42
 SLOW = Link(rate_bit_s=8_000_000, delay_ns=0, queue_packets=25)
 SPACING_NS = SLOW.transmission_ns(PACKET_BYTES)
 FAST = Link(rate_bit_s=10**9, delay_ns=0, queue_packets=25)
@@ -77,6 +78,41 @@ def through(link: Link, pace_ns: int) -> Callable[[socket.socket], None]:
         return [frame[: len(train[0])] for _, frame in model.due(10**12)]
 
     return passing(cross, pace_ns)
+
+
+def with_sizes(link: Link) -> Callable[[socket.socket], None]:
+    """Return a far end like `through`, for packets of the datagrams' own sizes, sent at once."""
+
+    def cross(train: Sequence[bytes]) -> list[bytes]:
+        model = Direction.down(link, 1)
+        for datagram in train:
+            model.arrive(0, datagram.ljust(len(datagram) + HEADERS))
+        return [frame[:-HEADERS] for _, frame in model.due(10**13)]
+
+    return passing(cross)
+
+
+def with_queue_up(link: Link) -> Callable[[socket.socket], None]:
+    """Return a far end that answers the requests for which the queue toward the front has room.
+
+    It answers at once, so after a pause the queue is taken to be empty, as it would be if answers came in time.
+    """
+
+    def far_end(far: socket.socket) -> None:
+        model, last_ns = Direction.up(link, 1), 0
+        while True:
+            request, near = far.recvfrom(2048)
+            number, datagrams, size_bytes = struct.unpack_from("!III", request)
+            if not datagrams:
+                return
+            now_ns = time.monotonic_ns()
+            model, last_ns = Direction.up(link, 1) if now_ns > last_ns + 100 * MS else model, now_ns
+            dropped = model.counters.dropped
+            model.arrive(now_ns, bytes(len(request) + HEADERS))
+            if model.queue(now_ns).dropped == dropped:
+                far.sendto(struct.pack("!IIQ", number, 0, 0).ljust(size_bytes), near)
+
+    return far_end
 
 
 def measure(link: Link, choose: Pass) -> Calibration:
@@ -299,3 +335,36 @@ def test_nobody_waits_for_a_link_that_has_ended() -> None:
             assert 0.1 < time.monotonic() - began_s < 10
     os.close(reading)
     assert (measured.round_trip_ns, attempts) == (None, 1)
+
+
+EXACT = Tolerance(rate=0.03, round_trip_ns=10**10, queue_packets=0, clock_ns=0)
+IN_BYTES = replace(SLOW, queue_packets=20, queue_bytes=30_720)
+
+
+def test_a_queue_in_bytes_holds_more_small_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """30,720 bytes hold 20 full-size packets, or 512 of the smallest. A queue of 20 packets holds 20 of any size."""
+    monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
+    for real, found in ((IN_BYTES, (20, 30_720)), (SLOW, (25, 25 * 60)), (replace(SLOW, queue_packets=20), (20, 1200))):
+        with ends(IN_BYTES, with_sizes(real)) as near:
+            measured = near.calibrate(EXACT)
+        assert (measured.queue_packets, measured.queue_bytes) == found
+        differing = [name for name, *_ in disagreements(IN_BYTES, replace(measured, rate_bit_s=8_000_000), EXACT)]
+        assert differing == {IN_BYTES: [], SLOW: ["queue_packets", "queue_bytes"]}.get(real, ["queue_bytes"])
+    with ends(SLOW, with_sizes(SLOW)) as near:
+        measured = near.calibrate(EXACT)
+    assert (measured.queue_packets, measured.queue_bytes) == (25, None)
+    assert "queue_bytes" not in measured.figures(SLOW)
+
+
+@pytest.mark.parametrize(("asked", "differing"), [(3200, []), (4800, ["queue_up_packets", "queue_up_bytes"])])
+def test_the_queue_toward_the_front(asked: int, differing: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The near end's own trains, full-size and small, fill the queue toward the front."""
+    monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.2)
+    real = Link(rate_bit_s=None, delay_ns=0, rate_up_bit_s=8000, queue_packets=2, queue_up_bytes=3200)
+    link = replace(real, queue_packets=asked // PACKET_BYTES, queue_up_bytes=asked)
+    with ends(link, with_queue_up(real)) as near:
+        monkeypatch.setattr(NearEnd, "_round_trip_ns", lambda *_: MS)
+        near._answered = True
+        measured = near.calibrate(EXACT)
+    assert (measured.queue_up_packets, measured.queue_up_bytes) == (2, 3180)
+    assert [name for name, *_ in disagreements(link, measured, EXACT)] == differing

@@ -2,6 +2,7 @@
 
 import pytest
 
+from priolab.common.picture.queues import netem_limit
 from priolab.netem import egress, shaper
 from priolab.netem.asked import asked
 from priolab.netem.link import Link
@@ -54,3 +55,10 @@ def test_a_command_that_no_link_has() -> None:
     """A command whose effect is not known is refused, so none can be forgotten."""
     with pytest.raises(ValueError, match="ip link delete"):
         asked([("ip", "link", "delete", "wire")])
+
+
+def test_a_queue_in_bytes() -> None:
+    """A limit in bytes is one in words, too, as the picture of the place has it."""
+    link = Link(rate_bit_s=10**6, delay_ns=1, queue_packets=6, queue_bytes=10_240)
+    assert _of(link, "qdisc 3: of to-client")["limit"] == netem_limit(2**31 + 10_240) == "10240 bytes"
+    assert netem_limit(25) == "25"

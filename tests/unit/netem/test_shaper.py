@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.netem import shaper, stepped, tc
+from priolab.netem import kept, shaper, stepped, tc
 from priolab.netem.ferry import loops
 from priolab.netem.link import Link, Qdisc, RateStep
 from priolab.netem.shaper_kind import Shaper
@@ -85,6 +85,34 @@ def test_the_ferry_has_only_a_fifo() -> None:
     managed = replace(LINK, qdisc=Qdisc.CAKE)
     assert shaper.lack_of(Shaper.FERRY, managed) == "the ferry has only the queueing discipline fifo, not cake"
     assert [shaper.lack_of(Shaper.NETEM, managed), shaper.lack_of(Shaper.FERRY, LINK)] == [None, None]
+
+
+def test_who_can_count_bytes() -> None:
+    """The ferry can limit a queue in bytes. netem can in the guest, but not with rate steps, whose queue is a pfifo."""
+    in_bytes = replace(LINK, queue_bytes=37_888)
+    steps = replace(STEPPED, queue_bytes=37_888)
+
+    def auto(link: Link, *, guest: bool) -> tuple[Shaper, str | None]:
+        return shaper.chosen(None, link, lambda: None, Shaper.NETEM if guest else None, netem_counts_bytes=guest)
+
+    assert auto(in_bytes, guest=True) == auto(LINK, guest=False) == (Shaper.NETEM, None)
+    assert auto(in_bytes, guest=False) == (Shaper.FERRY, shaper.NO_BYTES)
+    assert auto(steps, guest=True) == (Shaper.FERRY, f"{shaper.NO_BYTES}, with RATE_STEPS")
+    assert [shaper.lack_of(kind, in_bytes) for kind in Shaper] == [shaper.NO_BYTES, None]
+    assert shaper.lack_of(Shaper.NETEM, in_bytes, netem_counts_bytes=True) is None
+
+
+@pytest.mark.parametrize(("limit", "differences"), [(2**31 + 37_888, []), (37_888 - 2**31, []), (25, [25])])
+def test_the_limit_that_was_read_back(limit: int, differences: list[int]) -> None:
+    """tc may print a limit in bytes with a sign. A limit of as many packets is another one."""
+    link = Link(rate_bit_s=1_024_000, delay_ns=0, queue_bytes=37_888, rate_up_bit_s=8000, queue_up_bytes=37_888)
+    rates = {"to-client": 128_000, "to-front": 1000}
+    found = {
+        way: [{"dev": device, "handle": "2:", "options": {"limit": limit, "rate": {"rate": rates[device]}}}]
+        for way, device in (("down", "to-client"), ("up", "to-front"))
+    }
+    names = ("limit of the queue up in bytes", "limit of the queue in bytes")
+    assert list(kept.changes(link, found)) == [(name, 37_888, seen) for name in names for seen in differences]
 
 
 def test_the_sender_is_changed_before_the_gate() -> None:

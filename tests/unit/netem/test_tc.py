@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.common.packets import PACKET_BYTES
 from priolab.netem import shaper, tc
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
@@ -122,18 +121,15 @@ def test_times_are_microseconds_with_a_fraction(delay_ns: int, word: str) -> Non
     assert tc.up(Link(rate_bit_s=None, delay_ns=0, delay_up_ns=delay_ns), "d")[-1][-1] == word
 
 
-@pytest.mark.parametrize(
-    ("size_bytes", "packets"), [(0, 0), (1513, 0), (PACKET_BYTES, 1), (2 * PACKET_BYTES, 2), (30 * 1024, 20)]
-)
-def test_queue_from_bytes(size_bytes: int, packets: int) -> None:
-    """The queue is the number of full-size packets that fit into the bytes, or 0."""
-    assert tc.queue_from_bytes(size_bytes) == packets
-
-
-@given(st.integers(min_value=PACKET_BYTES, max_value=2**40))
-def test_queue_never_holds_more_than_the_bytes(size_bytes: int) -> None:
-    """The queue in packets holds at most the requested bytes, and less than one packet fewer."""
-    assert 0 <= size_bytes - tc.queue_from_bytes(size_bytes) * PACKET_BYTES < PACKET_BYTES
+def test_a_queue_in_bytes() -> None:
+    """With the highest bit, the limit of a bottleneck counts bytes; the delay line has no limit."""
+    link = Link(
+        rate_bit_s=128_000, delay_ns=10**6, rate_up_bit_s=8000, queue_packets=6, queue_bytes=10_240, queue_up_bytes=2000
+    )
+    *_, bottleneck = tc.down(link, "to-client")
+    assert bottleneck[-5:] == ("netem", "limit", str(2**31 + 10_240), "rate", "128000bit")
+    *_, bottleneck = tc.up(link, "to-front")
+    assert bottleneck[-5:] == ("netem", "limit", str(2**31 + 2000), "rate", "8000bit")
 
 
 def test_counters() -> None:

@@ -24,7 +24,7 @@ def test_every_word_is_read() -> None:
         "RATE_STEPS": "1mbit@2s+64kbit@2500ms",
         "DELAY": "150ms",
         "DELAY_UP": "20ms",
-        "QUEUE": "30kb",
+        "QUEUE": "20",
         "LOSS": "1.5%",
         "JITTER": "10ms",
         "LOSS_BURST": "2.5",

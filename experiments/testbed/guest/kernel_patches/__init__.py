@@ -14,6 +14,7 @@ from priolab.experiments.testbed.guest.kernel_patches import (
     page_tables,
     ports,
     processor_clock,
+    queue_bytes,
     randomness,
     service,
 )
@@ -26,6 +27,7 @@ CHANGES: tuple[Change, ...] = (
     *service.CHANGES,
     *randomness.CHANGES,
     *ports.CHANGES,
+    *queue_bytes.CHANGES,
     *processor_clock.CHANGES,
     *entry.CHANGES,
     *faults.CHANGES,

@@ -482,6 +482,7 @@ def test_every_field_of_the_scenario_is_a_column() -> None:
         "via_rate_bit_s": None,
         "via_delay_ns": 5,
         "via_queue_packets": 9,
+        "via_queue_bytes": None,
     }
     assert [row[name] for name in ("lowat_bytes", "target_delay_ns", "native", "disturb")] == [None, 7, "on", "reset"]
     assert [each["name"] for each in json.loads(row["resources"])] == [each.name for each in scenario.resources]

@@ -106,6 +106,13 @@ def test_a_trace_is_in_the_headline(tmp_path: Path) -> None:
     assert "TRACE=phone.trace" in " · ".join(shown).split(" · ")
 
 
+def test_a_queue_in_bytes_is_in_the_headline() -> None:
+    """The headline has what QUEUE became, if it is not a number of packets."""
+    knobs = {"QUEUE": "1bdp", "RATE_UP": "16kbps"}
+    assert "queue 38,400 bytes, 4,800 bytes toward the front" in " · ".join(headline(seen(knobs=knobs)))
+    assert "queue" not in " · ".join(headline(seen(knobs={"QUEUE": "100"})))
+
+
 def test_how_it_was_made() -> None:
     """The headline ends with the fabric, and with the shaper if the run recorded a shaper."""
     assert headline(seen(shaper="ferry"))[0].endswith(" · virtual, ferry")

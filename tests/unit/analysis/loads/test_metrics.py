@@ -6,10 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.analysis.loads.metrics import page_loads
+from priolab.analysis.loads.metrics import PageLoad, page_loads
+from priolab.analysis.records.rate import Rate
+from priolab.common.formats.page import Page, Resource
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import LoadRecord, ResourceRecord
-from tests.support.builders import MS, evidence, load_events, page_load, resource, script_request
+from priolab.common.packets import framed
+from tests.support.builders import MS, evidence, load_events, load_of, page_load, resource, script_request
 
 IMAGE = [(100, 400), (300, 400), (900, 200)]
 SCRIPT = [(300, 10), (700, 90)]
@@ -127,3 +130,22 @@ def test_record() -> None:
         other_bytes_before=400,
         other_bytes_during=400,
     )
+
+
+def test_no_goodput_is_above_the_links_rate() -> None:
+    """What waited for a lost packet becomes readable at once: its goodput is what the link can carry.
+
+    The script's 100,000 bytes come within 10 ms, after 1,000 bytes at 300 ms. The link carries 1 Mbit/s.
+    """
+    script = Resource(name="script", path="/s", size_bytes=101_000, content_type="text/plain", urgency=1, weight=16)
+    page = Page(name="one", title="", resources=(script,))
+    load = load_of(page, {"script": [(300, 1000), (305, 50_000), (310, 50_000)]}, {"script": 0})
+    assert _goodput(load) == 80_000_000
+    rate = Rate(pieces=((-(2**63), 1_000_000),))
+    assert _goodput(replace(load, rate=rate)) == round(1_000_000 / framed(1))
+    slow = load_of(page, {"script": [(300, 1000), (2300, 100_000)]}, {"script": 0})
+    assert _goodput(slow) == _goodput(replace(slow, rate=rate)) == 400_000
+
+
+def _goodput(load: PageLoad) -> int | None:
+    return load.as_record().resources["script"].goodput_bit_s

@@ -71,7 +71,14 @@ def test_goodput_is_over_the_time_with_something_to_send(
 
     The origin has the script at 200 ms, so the client cannot have it before 250 ms. A gap before 250 ms does not count.
     """
-    assert measures(run(script_ms, image_ms))[Measure.GOODPUT] == pytest.approx(goodput_over(busy_ms))
+    assert measures(run(script_ms, image_ms, RATE="1gbit"))[Measure.GOODPUT] == pytest.approx(goodput_over(busy_ms))
+
+
+@pytest.mark.parametrize("knobs", [{}, {"RATE_STEPS": "100mbit@200ms+1mbit@210ms"}])
+def test_goodput_is_no_more_than_the_link_carries(knobs: dict[str, str]) -> None:
+    """If a megabyte becomes readable within 40 ms, the link at 1 Mbit/s had begun to carry it long before."""
+    goodput_bit_s = measures(run((960.0, 999.0), (960.0, 1000.0), **knobs))[Measure.GOODPUT]
+    assert goodput_bit_s == pytest.approx(1_000_000, rel=0.3 if knobs else 1e-6)
 
 
 def test_no_time_has_no_goodput() -> None:

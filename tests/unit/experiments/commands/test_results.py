@@ -74,3 +74,19 @@ def test_a_reason_stands_above_the_table(monkeypatch: pytest.MonkeyPatch, status
     assert shown.index(reason) < next(number for number, line in enumerate(shown) if line.startswith("arm "))
     assert shown.count(reason) == 1
     assert _shown(monkeypatch, summary, file=_Terminal(), lines=5)[-1] == reason
+
+
+def test_what_a_queue_became(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A QUEUE in another notation than packets is told in bytes, for each arm if the arms differ."""
+
+    def told(*queues: str) -> list[str]:
+        arms = [
+            run(f"queue-{queue}", loads=[LOADS["control"]], knobs={"QUEUE": queue, "RATE_UP": "16kbps"})
+            for queue in queues
+        ]
+        lines = _shown(monkeypatch, summarize(experiment(*arms)), file=StringIO())
+        return [line for line in lines if "bottleneck queue of" in line]
+
+    assert told("25") == []
+    assert told("30kb") == ["bottleneck queue of 30,720 bytes"]
+    assert told("25", "1bdp") == ["queue-1bdp: bottleneck queue of 38,400 bytes, 4,800 bytes toward the front"]

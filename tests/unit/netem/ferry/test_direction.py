@@ -421,3 +421,15 @@ def test_losses_come_in_bursts(loss: float, packets: float) -> None:
     bursts = sum(later - earlier > 1 for earlier, later in pairwise([-1, *came, sent]))
     assert model.counters.lost / sent == pytest.approx(loss, rel=0.1)
     assert model.counters.lost / bursts == pytest.approx(packets, rel=0.1)
+
+
+@pytest.mark.parametrize(("size_bytes", "held"), [(100, 102), (60, 170), (1514, 6), (1000, 10)])
+def test_a_queue_in_bytes_counts_bytes_alone(size_bytes: int, held: int) -> None:
+    """In both directions 10,240 bytes hold packets of any size, the packet being sent included."""
+    link = Link(
+        rate_bit_s=10**6, delay_ns=0, rate_up_bit_s=10**6, queue_packets=6, queue_bytes=10_240, queue_up_bytes=10_240
+    )
+    for model in (Direction.down(link, 1), Direction.up(link, 1)):
+        for _ in range(300):
+            model.arrive(0, bytes(size_bytes))
+        assert len(list(model.due(10**12))) == held
