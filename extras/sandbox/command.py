@@ -11,16 +11,18 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import parsed_time_ns
 from priolab.experiments.errors import ScenarioError, StepFailed
-from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.results.run_folder import check_document
 from priolab.extras.sandbox import knobs, report, session, terminal
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import CODES, Ending, Outcome
 from priolab.extras.sandbox.said import Said
+from priolab.extras.sandbox.target import Target
 
 _STEP = "sandbox"
 _EXAMPLES = """\
@@ -106,8 +108,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def sandbox(options: argparse.Namespace, shown: Report) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
     wish = wish_of(options)
-    files = (options.json, options.capture, options.samples, options.server_output)
-    for path in files:
+    for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
     fabric, why = session.usable(wish)
@@ -116,13 +117,18 @@ def sandbox(options: argparse.Namespace, shown: Report) -> int:
     for note in report.rates_in_bytes(dict(_named(options.words))):
         _aside(note)
     output = _Output(both=options.both, marked=bool(options.place))
-    with session.room() as room:
+    with ExitStack() as stack:
+        servers, counts = (
+            None if path is None else stack.enter_context(Target(path, _STEP))
+            for path in (options.server_output, options.json)
+        )
+        room = stack.enter_context(session.room())
         outcome = session.carry_out(wish, fabric, room, output.hear)
-    output.end()
-    if options.server_output is not None:
-        write_document(options.server_output, b"".join(output.servers), _STEP)
-    if options.json is not None:
-        write_document(options.json, json.dumps(report.document(wish.order, outcome), indent=2).encode() + b"\n", _STEP)
+        output.end()
+        if servers:
+            servers.write(b"".join(output.servers))
+        if counts:
+            counts.write(json.dumps(report.document(wish.order, outcome), indent=2).encode() + b"\n")
     if options.report and outcome.ending is Ending.ENDED:
         for line in report.lines(wish.order, outcome):
             _aside(line)

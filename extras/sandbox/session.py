@@ -3,7 +3,6 @@
 A guest is a job like that of an experiment (execution/jobs.py), and is kept for the next order where guests are kept.
 """
 
-import contextlib
 import os
 import re
 import resource
@@ -38,6 +37,7 @@ from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Reader, Said
 from priolab.extras.sandbox.spinning import MARK, spinning
 from priolab.extras.sandbox.surroundings import GUESTS
+from priolab.extras.sandbox.target import Target
 from priolab.extras.sandbox.terminal import KERNEL_WORD, Terminal, joined
 
 _NAME = "sandbox"
@@ -106,11 +106,18 @@ def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[S
         if wish.stdin:
             files.stdin.write_bytes(wish.stdin)
         with ExitStack() as stack:
-            terminal = stack.enter_context(Terminal(files)) if order.terminal else None
-            outcome = _Run(wish, order, fabric, files, hear, terminal).outcome()
-        for file, write in ((wish.capture, _write_capture), (wish.samples, _write_samples)):
-            if file is not None:
-                write(files, order, file)
+            capture, samples = (
+                None if path is None else stack.enter_context(Target(path, _NAME))
+                for path in (wish.capture, wish.samples)
+            )
+            with ExitStack() as meanwhile:
+                terminal = meanwhile.enter_context(Terminal(files)) if order.terminal else None
+                outcome = _Run(wish, order, fabric, files, hear, terminal).outcome()
+            captures = [(name, files.capture(name)) for name in order.numbers]
+            if capture and all(path.exists() for _, path in captures):
+                capture.write(pcapng.joined(captures))
+            if samples and files.samples.exists():
+                samples.write(files.samples.read_bytes())
         return outcome
     finally:
         shutil.rmtree(files.path, ignore_errors=True)
@@ -161,7 +168,7 @@ def _views_of_the_kernel() -> Iterator[str]:
 
 
 def _is_guests(path: Path) -> bool:
-    """True for a path of which a guest has its own file system. In /tmp the programs may see folders of this machine."""
+    """True for a path in a guest's own file systems. Of /tmp the programs may see folders of this machine."""
     return any(path.is_relative_to(each) for each in GUESTS if each != _TMP)
 
 
@@ -268,27 +275,6 @@ class _Run:
 
     def _finished(self, finish: jobs.Finish) -> None:
         self._finish = finish
-
-
-def _write_capture(files: Files, order: Order, target: Path) -> None:
-    captures = [(name, files.capture(name)) for name in order.numbers]
-    if all(path.exists() for _, path in captures):
-        with _writing(target):
-            pcapng.join(captures, target)
-
-
-def _write_samples(files: Files, _: Order, target: Path) -> None:
-    if files.samples.exists():
-        with _writing(target):
-            target.write_bytes(files.samples.read_bytes())
-
-
-@contextlib.contextmanager
-def _writing(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StepFailed(_NAME, f"{file} cannot be written: {error.strerror}") from error
 
 
 def visible(words: Iterable[str | os.PathLike[str]]) -> tuple[str, ...] | None:

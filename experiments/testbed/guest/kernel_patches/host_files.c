@@ -4,8 +4,7 @@
  */
 #include <limits.h>
 #include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #ifndef O_PATH
 #define O_PATH 010000000
@@ -50,7 +49,7 @@ static int priolab_walk(const char *path, int flags, int mode)
 
 static int priolab_resolve(const char *path, int flags, int mode)
 {
-	struct { uint64_t flags, mode, resolve; } how = {
+	struct { unsigned long long flags, mode, resolve; } how = {
 		.flags = flags | O_NOFOLLOW | O_CLOEXEC,
 		.mode = mode,
 		.resolve = PRIOLAB_NO_SYMLINKS,
@@ -62,7 +61,7 @@ static int priolab_resolve(const char *path, int flags, int mode)
 	return priolab_walk(path, flags | O_CLOEXEC, mode);
 }
 
-/* Opens a regular file: in its place there may be a device or a named pipe by now. */
+/* Opens a regular file or a folder: in its place there may be a device or a named pipe by now. */
 static int priolab_open(const char *path, int flags, ...)
 {
 	struct stat64 st;
@@ -74,7 +73,7 @@ static int priolab_open(const char *path, int flags, ...)
 		mode = va_arg(more, int);
 	va_end(more);
 	fd = priolab_resolve(path, flags | O_NONBLOCK | O_NOCTTY, mode);
-	if (fd >= 0 && (fstat64(fd, &st) || !S_ISREG(st.st_mode))) {
+	if (fd >= 0 && (fstat64(fd, &st) || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))) {
 		close(fd);
 		errno = ENXIO;
 		return -1;
@@ -92,25 +91,23 @@ static DIR *priolab_open_dir(const char *path)
 	return dir;
 }
 
-/* Opens the folder of a file; name: gets the file's name in it. */
+/*
+ * Opens the folder of a file; name: gets the file's name in it. The path is in the caller's memory, and is changed for a
+ * moment.
+ */
 static int priolab_folder(const char *path, const char **name)
 {
-	const char *end = strrchr(path, '/');
-	char *folder;
+	char *end = strrchr(path, '/');
 	int fd;
 
 	if (!end || !end[1]) {
 		errno = EBUSY;
 		return -1;
 	}
-	folder = malloc(end - path + 2);
-	if (!folder)
-		return -1;
-	memcpy(folder, path, end - path + 1);
-	folder[end - path + 1] = '\0';
 	*name = end + 1;
-	fd = priolab_resolve(folder, O_PATH | O_DIRECTORY, 0);
-	free(folder);
+	*end = '\0';
+	fd = priolab_resolve(*path ? path : "/", O_PATH | O_DIRECTORY, 0);
+	*end = '/';
 	return fd;
 }
 

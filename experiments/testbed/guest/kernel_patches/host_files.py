@@ -4,7 +4,7 @@ hostfs names a file of the host by the path that the file had when a program fou
 folder can remove the file meanwhile, and put a symlink in its place, which the host's kernel would follow out of the
 folder: for a file that is open by another name, or if another guest does so in the same folder. So each file is opened,
 made, removed and changed at a path without symlinks (openat2(2); part by part on a host that does not have it), and
-what is opened must be a regular file. Paths that are mounted must have no symlinks themselves.
+what is opened must be a regular file or a folder. Paths that are mounted must have no symlinks themselves.
 """
 
 from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect, compiled

@@ -66,7 +66,7 @@ def test_no_way_out(tmp_path: Path, outside: Path, *, scratch: bool) -> None:
     """No attack reaches what is hidden or changes a file outside of the folder. The guest then does further work."""
     shutil.copy(_ATTACKS, tmp_path)
     before = _state(outside)
-    with Sandbox(folder=tmp_path, scratch=scratch, server="python3 -m http.server 80") as sandbox:
+    with Sandbox(fabric="virtual", folder=tmp_path, scratch=scratch, server="python3 -m http.server 80") as sandbox:
         tried = sandbox.run(["python3", "attacks.py", str(outside)], stdin=b"given")
         assert tried.out == "all tried\n", tried.err
         assert _state(outside) == before
