@@ -76,6 +76,14 @@ def extras(request: SetupRequest) -> list[tuple[str, str]]:
     return [(each.name, _BROWSERS[each.name]) for each in wanted_browsers(request) if each.driver and request.runs_here]
 
 
+_ON_INTERRUPT = (
+    "import os, sys, _signal; any(each.endswith('/priolab') for each in sys.orig_argv[1:4])"
+    " and _signal.getsignal(2) != 1 and _signal.signal(2, lambda *_: os.write(2,"
+    " b'priolab: interrupted by SIGINT; nothing was kept\\n') and os._exit(130))\n"
+)
+"""A line that Python carries out when it starts (site); 1 is SIG_IGN, as under nohup(1)."""
+
+
 class PythonEnvironment:
     """The .venv of a checkout."""
 
@@ -121,6 +129,7 @@ class PythonEnvironment:
             self._install("--require-hashes", "-c", _PINNED, *self._packages(extra))
             if not extra:
                 self._install("--no-deps", "--no-build-isolation", "-e", ".")
+                self.answer_interrupts()
             self.note_as_installed(extra)
         except OSError as error:
             self._forget(is_new=is_new)
@@ -142,6 +151,14 @@ class PythonEnvironment:
             for script in self.python.parent.iterdir():
                 if script.is_file() and not script.is_symlink():
                     mend_launcher(script)
+
+    def answer_interrupts(self) -> None:
+        """Lets Ctrl-C end `priolab` with one line before any code of the lab is in memory. Raises OSError.
+
+        Python reads this file before it looks for the lab's packages, which takes tens of milliseconds in a checkout.
+        """
+        for packages in self._folder.glob("lib/python*/site-packages"):
+            (packages / "00-priolab.pth").write_text(_ON_INTERRUPT)
 
     def note_as_installed(self, extra: str) -> None:
         """Records that the lab with this extra is installed."""

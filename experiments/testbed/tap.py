@@ -33,17 +33,20 @@ _MISSED = re.compile(r"(\d+) packets? dropped by kernel")
 _WHOLE_LOG = 100
 
 
-def command(program: str, device: str, file: Path, port: int | None = FRONT_PORT, *, ipv6: bool = False) -> list[str]:
+def command(
+    program: str, device: str, file: Path | None, port: int | None = FRONT_PORT, *, ipv6: bool = False
+) -> list[str]:
     """Returns the argument list of the tcpdump that writes the device's packets of a port into a pcap file.
 
-    port: a port of TCP; None for all packets of IPv4. ipv6: True for all packets of IPv6, too.
+    file: None for its standard output. port: a port of TCP; None for all packets of IPv4. ipv6: True for all packets of
+    IPv6, too.
 
     `-Z root` keeps a tcpdump of root from becoming another user, who could not write the file. AppArmor requires
     that the file's name ends in .pcap or the like.
     """
     how = ["-p", "-U", "-B", str(_BUFFER_KIB), "--time-stamp-precision=nano", "-Z", "root"]
     which = ("ip or ip6" if ipv6 else "ip") if port is None else f"tcp port {port}"
-    return [program, *how, "-i", device, "-w", str(file), which]
+    return [program, *how, "-i", device, "-w", str(file or "-"), which]
 
 
 @contextmanager

@@ -10,17 +10,19 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import parsed_time_ns
-from priolab.experiments.errors import ScenarioError
-from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.experiments.errors import ScenarioError, StepFailed
+from priolab.experiments.results.run_folder import check_document
 from priolab.extras.sandbox import knobs, report, session, terminal
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import CODES, Ending, Outcome
 from priolab.extras.sandbox.said import Said
+from priolab.extras.sandbox.target import Target
 
 _STEP = "sandbox"
 _EXAMPLES = """\
@@ -72,6 +74,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--scratch", action="store_true", help="throw away what is written into the current folder")
     parser.add_argument(
+        "--read",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="show the programs of this machine's files only the system's folders, the current folder and PATH; may be"
+        " given several times (default: / for all)",
+    )
+    parser.add_argument(
         "--scheduler",
         choices=("fifo", "default"),
         default="fifo",
@@ -98,27 +108,39 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def sandbox(options: argparse.Namespace, shown: Report) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
     wish = wish_of(options)
-    files = (options.json, options.capture, options.samples, options.server_output)
-    for path in files:
+    for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
     fabric, why = session.usable(wish)
     if not fabric.virtual_clock and why != "as asked":
         _aside(f"note: {why}")
+    for note in report.rates_in_bytes(dict(_named(options.words))):
+        _aside(note)
     output = _Output(both=options.both, marked=bool(options.place))
-    with session.room() as room:
+    with ExitStack() as stack:
+        servers, counts = (
+            None if path is None else stack.enter_context(Target(path, _STEP))
+            for path in (options.server_output, options.json)
+        )
+        room = stack.enter_context(session.room())
         outcome = session.carry_out(wish, fabric, room, output.hear)
-    output.end()
-    if options.server_output is not None:
-        write_document(options.server_output, b"".join(output.servers), _STEP)
-    if options.json is not None:
-        write_document(options.json, json.dumps(report.document(outcome), indent=2).encode() + b"\n", _STEP)
+        output.end()
+        if servers:
+            servers.write(b"".join(output.servers))
+        if counts:
+            counts.write(json.dumps(report.document(wish.order, outcome), indent=2).encode() + b"\n")
     if options.report and outcome.ending is Ending.ENDED:
-        for line in report.lines(outcome):
+        for line in report.lines(wish.order, outcome):
             _aside(line)
     if outcome.reason is not None:
         shown.complain(outcome.reason)
     return code_of(outcome)
+
+
+def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        name, _, value = word.partition("=")
+        yield name, value
 
 
 def code_of(outcome: Outcome) -> int:
@@ -158,6 +180,7 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
         waits=waits,
         ipv6=options.ipv6,
         terminal=size,
+        visible=session.visible(options.read),
     )
     return session.Wish(
         order=order,
@@ -221,7 +244,7 @@ def _stdin() -> bytes:
 
 
 def _aside(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    _write("err", f"{line}\n".encode())
 
 
 class _Output:
@@ -264,6 +287,10 @@ class _Output:
 
 
 def _write(stream: str, data: bytes) -> None:
-    target = (sys.stdout if stream == "out" else sys.stderr).buffer
-    target.write(data)
-    target.flush()
+    """Writes to standard output or standard error. Raises StepFailed if the former is closed."""
+    target = sys.stdout if stream == "out" else sys.stderr
+    if target is not None:
+        target.buffer.write(data)
+        target.buffer.flush()
+    elif stream == "out":
+        raise StepFailed(_STEP, "standard output is closed; `>/dev/null` drops what the client writes")

@@ -11,7 +11,6 @@ from typing import Any
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.extras.sandbox import world
 from priolab.extras.sandbox.order import Files, Order
-from priolab.extras.sandbox.surroundings import link_descriptors
 from priolab.netem.shaper_kind import Shaper
 
 
@@ -25,8 +24,7 @@ class Errand:
         self.programs: Collection[tuple[str | None, str]] = {(None, program) for program in self._order.programs}
 
     def prepare(self) -> None:
-        """Makes what all orders find in /dev."""
-        link_descriptors()
+        """Does nothing: each order begins anew."""
 
     def carry_out(self, folder: RunFolder, *, seeded: bool, known_as: Path, later_s: int) -> None:  # noqa: ARG002
         """Carries out the order in a guest."""

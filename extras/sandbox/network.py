@@ -65,13 +65,14 @@ class Network:
         self.links[CLIENT] = made("link", forwards=True)
         self.places[SERVER] = made(SERVER)
         if order.is_pair:
-            pair.join(self.places[CLIENT], self.links[CLIENT], self.places[SERVER], ipv6=order.ipv6)
+            ends = self.places[CLIENT], self.links[CLIENT], self.places[SERVER]
+            pair.join(*ends, ipv6=order.ipv6, as_the_kernel_has_it=True)
             return
         self.places |= {name: made(name) for name in order.places}
         self.links |= {name: made(f"link of {name}", forwards=True) for name in order.links}
         self._router = made("router", forwards=True)
-        ends = [*self.places.values()]
-        pair.prepare(ends, [*self.links.values(), self._router], ends, ipv6=order.ipv6)
+        every, forwarding = [*self.places.values()], [*self.links.values(), self._router]
+        pair.prepare(every, forwarding, every, ipv6=order.ipv6, as_the_kernel_has_it=True)
         for name, address in order.addresses.items():
             self._connect(self._router, name, address)
 

@@ -64,7 +64,9 @@ class Order:
     if it is not needed. isolated: True in a guest. places: the further places, each with the argument list of its
     program, empty for none. links: the knobs of the links of places beside the client. waits: as `wait`, for further
     places. ipv6: True if the places have addresses of both families. terminal: the size of the client's terminal; None
-    for none.
+    for none. visible: paths of this machine that the programs see beside the system's folders; None for all. hidden:
+    folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for as many
+    as the kernel gives it.
     """
 
     knobs: Mapping[str, str]
@@ -88,6 +90,9 @@ class Order:
     waits: Mapping[str, str] = field(default_factory=dict)
     ipv6: bool = False
     terminal: Size | None = None
+    visible: tuple[str, ...] | None = None
+    hidden: tuple[str, ...] = ()
+    open_files: tuple[int, int] | None = None
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -98,6 +103,10 @@ class Order:
     def scenarios(self) -> Mapping[str, Scenario]:
         """The scenarios of all links, by the names of their places."""
         return {CLIENT: self.scenario, **{name: scenario_from(knobs) for name, knobs in self.links.items()}}
+
+    def texts(self, name: str) -> Mapping[str, str]:
+        """Returns the knobs of the link of a place."""
+        return self.knobs if name == CLIENT else self.links[name]
 
     @property
     def numbers(self) -> Mapping[str, int]:

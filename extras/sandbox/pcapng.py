@@ -20,8 +20,8 @@ _NS = 10**9
 _Packet = tuple[int, int, int, bytes]
 
 
-def join(captures: Sequence[tuple[str, Path]], file: Path) -> None:
-    """Writes the packets of pcap files with times in nanoseconds into a pcapng file. Raises OSError.
+def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
+    """Returns the packets of pcap files with times in nanoseconds as a pcapng file. Raises OSError.
 
     captures: the name and the file of each interface.
     """
@@ -35,7 +35,7 @@ def join(captures: Sequence[tuple[str, Path]], file: Path) -> None:
     for at_ns, number, length, data in packets:
         head = struct.pack("=IIIII", number, at_ns >> 32, at_ns & 0xFFFF_FFFF, len(data), length)
         blocks.append(_block(_PACKET, head + _padded(data)))
-    file.write_bytes(b"".join(blocks))
+    return b"".join(blocks)
 
 
 def _packets(number: int, data: bytes) -> Iterator[_Packet]:

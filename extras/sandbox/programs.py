@@ -23,8 +23,10 @@ from priolab.extras.sandbox.connections import Ends
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Said, Writer
+from priolab.extras.sandbox.samples import Pace, SocketJournal
 from priolab.extras.sandbox.seat import Seat
 from priolab.extras.sandbox.shortage import like_others
+from priolab.extras.sandbox.surroundings import View
 
 _ATTENTIVE, _USUAL = 2, 1
 """Priorities: of this process, which hears at once what a program writes, and of the programs."""
@@ -52,23 +54,27 @@ class Programs:
     """The programs of all places, and this process's attention to them."""
 
     def __init__(
-        self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], home: str, back_s: int
+        self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], view: View, back_s: int
     ) -> None:
-        """said: for what the programs write. home: their HOME. back_s: how far their monotonic clock is set back."""
+        """said: for what the programs write. view: their files. back_s: how far their monotonic clock is set back."""
         self._back_s = back_s
         self._order = order
         self._files = files
         self._said = said
         self._places = places
-        self._environment = {**order.environment, "HOME": home}
+        self._view = view
+        self._environment = {**order.environment, "HOME": view.home}
         self._began_ns, self._has_begun = time.monotonic_ns(), False
         self._looks: Sequence[Look] = ()
         self._seat: Seat | None = None
         self._selector = selectors.DefaultSelector()
         self._last = dict.fromkeys(places, b"")
 
-    def run(self, links: Sequence[ActiveLink], ends: Sequence[Ends], looks: Sequence[Look]) -> Outcome:
-        """Runs the server, the further programs and the client, until the client ends or a limit is over."""
+    def run(self, links: Sequence[ActiveLink], ends: Sequence[Ends], journal: SocketJournal | None) -> Outcome:
+        """Runs the server, the further programs and the client, until the client ends or a limit is over.
+
+        journal: for samples of the sockets; None for none.
+        """
         self._take_precedence()
         for end in ends:
             self._selector.register(end, selectors.EVENT_READ, end.hear)
@@ -83,10 +89,10 @@ class Programs:
             clock_ns, self._began_ns, self._has_begun = time.time_ns(), time.monotonic_ns(), True
             for link in links:
                 link.begin(self._began_ns)
-            self._looks = looks
+            self._looks = self._looks_at(links, journal)
             if self._order.terminal is not None:
                 self._seat = Seat(self._order, self._files, self._selector, partial(self._heard, CLIENT, "out"))
-                self._looks = (*looks, self._seat.look)
+                self._looks = (*self._looks, self._seat.look)
             started[CLIENT] = self._start(CLIENT, self._order.client)
             code = self._until_it_ends(started[CLIENT], self._began_ns + self._order.limit_ns)
             if code is None:
@@ -106,6 +112,14 @@ class Programs:
             link.check_alive()
         return Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
 
+    def _looks_at(self, links: Sequence[ActiveLink], journal: SocketJournal | None) -> Sequence[Look]:
+        looks = [each.look for each in links]
+        if journal is None:
+            return looks
+        steps = [step.at_ns for each in self._order.scenarios.values() for step in each.link.rate_steps]
+        steps_ns = [self._began_ns + at_ns for at_ns in steps]
+        return [Pace(journal, [*looks, journal.look], self._places.values(), self._selector, steps_ns).look]
+
     def _take_precedence(self) -> None:
         if self._order.isolated and not self._order.fair:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
@@ -124,23 +138,24 @@ class Programs:
         seat = self._seat if name == CLIENT else None
         stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
         try:
-            with self._places[name].entered(), stdin.open("rb") as given:
+            with self._places[name].entered(), self._view.opened(stdin) as given:
                 process = subprocess.Popen(
                     command,
                     stdin=seat.slave if seat else given,
                     stdout=seat.slave if seat else subprocess.PIPE,
                     stderr=seat.slave if seat else subprocess.PIPE,
                     env=self._environment,
-                    cwd=self._order.folder,
                     start_new_session=True,
                     preexec_fn=partial(self._as_others, seat),
                 )
         except FileNotFoundError:
-            raise Ended(
-                Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found{_remedy(command[0])}"
-            ) from None
+            hidden = self._order.visible is not None
+            hint = "; --read PATH shows more of this machine's files" if hidden else _remedy(command[0])
+            raise Ended(Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found{hint}") from None
         except OSError as error:
             raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error.strerror}") from error
+        except subprocess.SubprocessError as error:  # between fork(2) and execve(2)
+            raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error}") from error
         if seat:
             seat.begin()
             return process
@@ -158,6 +173,7 @@ class Programs:
                 os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_USUAL))
         if seat:
             seat.take()
+        self._view.enter()
 
     def _hear(self, place: str, stream: str, pipe: int) -> bool:
         """Passes on what a program has written; returns False at the end of the stream."""

@@ -1,7 +1,13 @@
-"""Samples the TCP sockets of the places, and reads the journal of the link's queue."""
+"""Samples the TCP sockets of the places, and reads the journal of the link's queue.
+
+While nothing changes samples are further and further apart, up to ten seconds, so that hours of waiting cost little.
+The next packet brings the samples back to their interval.
+"""
 
 import json
-from collections.abc import Mapping
+import selectors
+import socket
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -10,11 +16,21 @@ from typing import Self
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import QueueSample
 from priolab.experiments.testbed.namespaces.namespace import Namespace
+from priolab.experiments.testbed.namespaces.wiring import WIRE
+from priolab.experiments.testbed.places import Look
 from priolab.proxy.socket_diag import Connections
+
+_QUIET = 100
+"""Samples without a change, after which they may be further apart."""
+_LONGEST_NS = 10**10
+_ALL_PACKETS = 3  # ETH_P_ALL, <linux/if_ether.h>
 
 
 class SocketJournal:
-    """Writes a line for each TCP connection of the places at each interval. A context manager."""
+    """Writes a line for each TCP connection of the places at each interval. A context manager.
+
+    unchanged: how many samples in a row, up to the last, found what the one before them had found.
+    """
 
     def __init__(self, places: Mapping[str, Namespace], file: Path, interval_ns: int, *, ipv6: bool = False) -> None:
         """places: the places by name. file: for the lines. ipv6: True if they have IPv6, too."""
@@ -23,6 +39,8 @@ class SocketJournal:
         self._file = file
         self._interval_ns = interval_ns
         self._next_ns = 0
+        self._last: list[tuple[object, ...]] = []
+        self.unchanged = 0
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -42,10 +60,76 @@ class SocketJournal:
         if now_ns < self._next_ns:
             return self._next_ns
         self._next_ns = max(self._next_ns, now_ns) + self._interval_ns
+        seen: list[tuple[object, ...]] = []
         for place, sockets in self._sockets.items():
             for port, sample in sockets.sample(now_ns):
-                self._lines.write(json.dumps({"place": place, "port": port, **asdict(sample)}) + "\n")
+                fields = asdict(sample)
+                self._lines.write(json.dumps({"place": place, "port": port, **fields}) + "\n")
+                seen.append((place, port, *(value for name, value in fields.items() if name != "t_ns")))
+        self.unchanged = self.unchanged + 1 if seen == self._last else 0
+        self._last = seen
         return self._next_ns
+
+
+class Pace:
+    """When samples are taken, and the link's rate steps: a function that looks, and tells when to look again."""
+
+    def __init__(
+        self,
+        journal: SocketJournal,
+        looks: Sequence[Look],
+        places: Iterable[Namespace],
+        selector: selectors.BaseSelector,
+        steps_ns: Iterable[int],
+    ) -> None:
+        """looks: those that are called at each sample, the journal's among them. places: whose packets count.
+
+        selector: wakes this process when one of its descriptors is readable, and calls its data then. steps_ns: times
+        at which to look in any case.
+        """
+        self._journal = journal
+        self._looks = looks
+        self._places = places
+        self._selector = selector
+        self._steps_ns = sorted(steps_ns)
+        self._taps: list[socket.socket] = []
+        self._pause_ns = self._due_ns = 0
+
+    def look(self, now_ns: int) -> int:
+        """Calls the functions that look, if it is time; returns when to look again."""
+        if now_ns < self._due_ns:
+            return self._due_ns
+        due_ns = min(at_ns for look in self._looks if (at_ns := look(now_ns)) is not None)
+        if self._journal.unchanged < _QUIET:
+            self._listen(on=False)
+            self._pause_ns = due_ns - now_ns
+        elif self._taps:
+            self._pause_ns = min(2 * self._pause_ns, max(_LONGEST_NS, due_ns - now_ns))
+            due_ns = now_ns + self._pause_ns
+        else:
+            self._listen(on=True)
+        self._due_ns = min([due_ns, *(at_ns for at_ns in self._steps_ns if at_ns > now_ns)])
+        return self._due_ns
+
+    def _listen(self, *, on: bool) -> None:
+        """Begins to wait for packets of the places, or ends it."""
+        for tap in self._taps:
+            self._selector.unregister(tap)
+            tap.close()
+        self._taps = []
+        for place in self._places if on else ():
+            with place.entered():
+                tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 0)
+            tap.bind((WIRE, _ALL_PACKETS))
+            self._taps.append(tap)
+            self._selector.register(tap, selectors.EVENT_READ, self._wake)
+
+    def _wake(self) -> None:
+        """Goes on at the interval."""
+        if self._taps:
+            self._listen(on=False)
+            self._journal.unchanged = 0
+            self._due_ns = 0
 
 
 def longest_queue(journal: Path) -> int | None:

@@ -11,11 +11,12 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from priolab.experiments.errors import LabError, ScenarioError, StepFailed
+from priolab.experiments.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.experiments.execution.command_process import keep_guests
 from priolab.extras.sandbox import knobs, report, session
 from priolab.extras.sandbox.order import CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
@@ -128,6 +129,7 @@ class Sandbox:
         wait: str | int | Mapping[str, str | int] = LISTENS,
         folder: Path | None = None,
         scratch: bool = False,
+        read: Iterable[str | os.PathLike[str]] = (),
         scheduler: str = "fifo",
         fresh: bool = False,
         memory: str | None = None,
@@ -142,6 +144,7 @@ class Sandbox:
         `none`; or such values by the names of places. folder: the programs' current folder;
         None for that of this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
         """
+        _check_names("Sandbox", link)
         given = {name: str(value) for name, value in link.items()}
         given |= {knobs.SEED: str(seed)} if seed is not None else {}
         given |= {knobs.FABRIC: fabric} if fabric is not None else {}
@@ -170,11 +173,13 @@ class Sandbox:
             sysctls=sysctls,
             wait=waits.pop(SERVER, LISTENS),
             scratch=scratch,
+            visible=session.visible(read),
             fair=scheduler == "default",
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh
         self._memory_mib = knobs.memory_mib(memory)
+        self._room: Path | None = None
         self.start(server)
 
     def __enter__(self) -> Self:
@@ -185,6 +190,7 @@ class Sandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._room = None
         self._stack.close()
 
     def start(self, server: Command | Place | None) -> Self:
@@ -210,6 +216,9 @@ class Sandbox:
         samples. link: knobs that differ in this run from those of the sandbox.
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
+        if self._room is None:
+            raise StepFailed("sandbox", "run() needs `with`: with Sandbox(...) as sandbox: sandbox.run(...)")
+        _check_names("run", link)
         given = self._given | {name: str(value) for name, value in link.items()}
         knobs.check(given)
         order = replace(
@@ -235,6 +244,17 @@ class Sandbox:
         if outcome.ending is not Ending.ENDED:
             raise StepFailed("sandbox", outcome.reason or outcome.ending)
         return Result(outcome=outcome, frames=frames)
+
+
+def _check_names(called: str, given: Iterable[str]) -> None:
+    """Checks that what should be knobs are not parameters: of another name, or of the other call. Raises Unfit."""
+    parameters = {name: signature(call).parameters for name, call in (("Sandbox", Sandbox), ("run", Sandbox.run))}
+    for name in given:
+        for call, allowed in parameters.items():
+            for meant in (name, f"{name}_s"):
+                if meant in allowed:
+                    hint = ", in seconds" if meant.endswith("_s") else ""
+                    raise Unfit(f"{called}({name}=...): the parameter is {meant} of {call}(){hint}")
 
 
 def _links(places: Mapping[str, Place]) -> dict[str, dict[str, str]]:

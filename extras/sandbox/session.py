@@ -3,8 +3,9 @@
 A guest is a job like that of an experiment (execution/jobs.py), and is kept for the next order where guests are kept.
 """
 
-import contextlib
 import os
+import re
+import resource
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,16 +35,20 @@ from priolab.extras.sandbox import pcapng
 from priolab.extras.sandbox.order import Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Reader, Said
-from priolab.extras.sandbox.spinning import spinning
+from priolab.extras.sandbox.spinning import MARK, spinning
+from priolab.extras.sandbox.surroundings import GUESTS
+from priolab.extras.sandbox.target import Target
 from priolab.extras.sandbox.terminal import KERNEL_WORD, Terminal, joined
 
 _NAME = "sandbox"
-_MARK = {"PRIOLAB_EXTRA": _NAME}
-"""A variable that keeps the guests of sandboxes apart from those of experiments."""
-
+_TMP = "/tmp"  # noqa: S108
 _MODULE = "priolab.extras.sandbox.errand"
 _GUESTS_FABRIC = "virtual"
 _Told = TypeVar("_Told")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+_KERNEL = ("bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "mqueue", "proc")
+_KERNELS_OWN = (*_KERNEL, "pstore", "securityfs", "selinuxfs", "sysfs", "tracefs")
+"""File systems that show the kernel and its processes, or devices."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +106,18 @@ def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[S
         if wish.stdin:
             files.stdin.write_bytes(wish.stdin)
         with ExitStack() as stack:
-            terminal = stack.enter_context(Terminal(files)) if order.terminal else None
-            outcome = _Run(wish, order, fabric, files, hear, terminal).outcome()
-        for file, write in ((wish.capture, _write_capture), (wish.samples, _write_samples)):
-            if file is not None:
-                write(files, order, file)
+            capture, samples = (
+                None if path is None else stack.enter_context(Target(path, _NAME))
+                for path in (wish.capture, wish.samples)
+            )
+            with ExitStack() as meanwhile:
+                terminal = meanwhile.enter_context(Terminal(files)) if order.terminal else None
+                outcome = _Run(wish, order, fabric, files, hear, terminal).outcome()
+            captures = [(name, files.capture(name)) for name in order.numbers]
+            if capture and all(path.exists() for _, path in captures):
+                capture.write(pcapng.joined(captures))
+            if samples and files.samples.exists():
+                samples.write(files.samples.read_bytes())
         return outcome
     finally:
         shutil.rmtree(files.path, ignore_errors=True)
@@ -122,18 +134,42 @@ def _completed(wish: Wish, fabric: Fabric) -> Order:
             raise Unavailable("a terminal", "this guest kernel cannot stand still", "use KERNEL=7.2, or add </dev/null")
         _check_folder(order)
         _check_memory(wish)
-    elif order.scratch or wish.memory_mib is not None:
-        option, others = ("--scratch", "files") if order.scratch else ("--memory", "memory")
-        raise ScenarioError(
-            option, "", f"FABRIC={_GUESTS_FABRIC} alone: elsewhere programs use this machine's {others}"
-        )
+    else:
+        _check_nothing_of_guests(wish)
     return replace(
         order,
         capture=wish.capture is not None,
         tcpdump=tcpdump,
         isolated=isolated,
         programs=tuple(_programs(order)) if isolated else (),
+        hidden=tuple(_views_of_the_kernel()) if isolated else (),
+        open_files=resource.getrlimit(resource.RLIMIT_NOFILE) if isolated else None,
     )
+
+
+def _check_nothing_of_guests(wish: Wish) -> None:
+    """Raises ScenarioError for an option that a guest alone has."""
+    for option, given, what in (
+        ("--scratch", wish.order.scratch, "write this machine's files"),
+        ("--read", wish.order.visible is not None, "read this machine's files"),
+        ("--memory", wish.memory_mib is not None, "use this machine's memory"),
+    ):
+        if given:
+            raise ScenarioError(option, "", f"FABRIC={_GUESTS_FABRIC} alone: elsewhere programs {what}")
+
+
+def _views_of_the_kernel() -> Iterator[str]:
+    """Yields the folders on which this machine's kernel shows itself, as in a chroot, beside /dev, /proc and /sys."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        mount, _, system = line.partition(" - ")
+        place = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), mount.split()[4])
+        if system.split()[0] in _KERNELS_OWN and not _is_guests(Path(place)):
+            yield place
+
+
+def _is_guests(path: Path) -> bool:
+    """True for a path in a guest's own file systems. Of /tmp the programs may see folders of this machine."""
+    return any(path.is_relative_to(each) for each in GUESTS if each != _TMP)
 
 
 def _check_folder(order: Order) -> None:
@@ -199,7 +235,7 @@ class _Run:
         guest.compile_modules("extras/sandbox")
         scenarios = [*self.order.scenarios.values()]
         self.fabric.prepare(scenarios, None, lambda _: None)
-        settings = replace(guest_for(scenarios), own_clock=True, environment=_MARK, ipv6=self.order.ipv6)
+        settings = replace(guest_for(scenarios), own_clock=True, environment=MARK, ipv6=self.order.ipv6)
         settings = replace(settings, memory_mib=self.wish.memory_mib or settings.memory_mib)
         if self.terminal:
             settings = replace(settings, words=(*settings.words, KERNEL_WORD))
@@ -233,32 +269,27 @@ class _Run:
         if wall_s <= self.wish.wall_limit_s:
             return None
         said = f"the client did not end within {self.wish.wall_limit_s:g} s of this machine's time (--wall-limit)"
-        busy = None if self._scratch is None else spinning(self._scratch)
+        started = [command[0] for command in (self.order.client, *self.order.companions.values())]
+        busy = None if self._scratch is None else spinning(self._scratch, started)
         return f"{said}; {busy} uses the processor all the time" if busy else said
 
     def _finished(self, finish: jobs.Finish) -> None:
         self._finish = finish
 
 
-def _write_capture(files: Files, order: Order, target: Path) -> None:
-    captures = [(name, files.capture(name)) for name in order.numbers]
-    if all(path.exists() for _, path in captures):
-        with _writing(target):
-            pcapng.join(captures, target)
-
-
-def _write_samples(files: Files, _: Order, target: Path) -> None:
-    if files.samples.exists():
-        with _writing(target):
-            target.write_bytes(files.samples.read_bytes())
-
-
-@contextlib.contextmanager
-def _writing(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StepFailed(_NAME, f"{file} cannot be written: {error.strerror}") from error
+def visible(words: Iterable[str | os.PathLike[str]]) -> tuple[str, ...] | None:
+    """Returns the paths without symlinks that the programs may read; None for all. Raises ScenarioError."""
+    found = []
+    for given in words:
+        word = os.fspath(given)
+        path = Path(word).resolve()
+        if path == Path("/"):
+            return None
+        if not path.exists() or _is_guests(path) or path == Path(_TMP):
+            allowed = f"a file or folder that is there, and not one of the guest's own: {', '.join(GUESTS)}"
+            raise ScenarioError("--read", word, allowed)
+        found.append(str(path))
+    return tuple(sorted({*found})) or None
 
 
 def environment_of(words: Iterable[str], usual: Mapping[str, str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from priolab.extras.sandbox.programs import Programs
 from priolab.extras.sandbox.said import Writer
 from priolab.extras.sandbox.samples import SocketJournal, longest_queue
 from priolab.extras.sandbox.shortage import Shortage
-from priolab.extras.sandbox.surroundings import surround
+from priolab.extras.sandbox.surroundings import View
 from priolab.netem import shaper as shapers
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
@@ -70,11 +70,9 @@ def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int)
         said = stack.enter_context(Writer(files.said, [*places]))
         journal = stack.enter_context(_sampling(order, files, places))
         shortage = stack.enter_context(Shortage()) if order.isolated else None
-        with _capturing(order, places, files):
-            home = surround(order, scratch)
-            programs = Programs(order, files, said, places, home, later_s)
-            looks = [each.look for each in active.values()] + ([journal.look] if journal else [])
-            outcome = programs.run([*active.values()], [*ends.values()], looks)
+        with _capturing(order, places, files), View(order, scratch) as view:
+            programs = Programs(order, files, said, places, view, later_s)
+            outcome = programs.run([*active.values()], [*ends.values()], journal)
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None
         return _counted(replace(outcome, reason=reason), order, network, active, joined(ends))
@@ -173,10 +171,7 @@ def _capturing(order: Order, places: Mapping[str, Namespace], files: Files) -> I
     assert order.tcpdump is not None, "the lab has looked for tcpdump"
     with ExitStack() as stack:
         for name, place in places.items():
-            file = files.capture(name)
-            command = tap.command(order.tcpdump, WIRE, file, None, ipv6=order.ipv6)
-            process = place.start(f"the capture at the {name}", command, file.with_suffix(".pcap.log"))
-            stack.enter_context(tap.listening(process, process.stop))
+            stack.enter_context(place.capturing(order.tcpdump, WIRE, files.capture(name), None, ipv6=order.ipv6))
         yield
         time.sleep(tap.LAST_BLOCK_S + 0.5)
 

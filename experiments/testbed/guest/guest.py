@@ -100,7 +100,7 @@ class Guest:
 def further(folders: Sequence[Path], scratch: Path) -> str:
     """Writes a list of errands' folders into the scratch folder; returns the list's path, which a guest reads."""
     file = scratch / f"runs{len(list(scratch.glob('runs*'))) or ''}"
-    file.write_text("".join(f"{folder}\n" for folder in folders))
+    file.write_text("".join(f"{folder.resolve()}\n" for folder in folders))  # hostfs follows no symlink of this machine
     return str(file)
 
 

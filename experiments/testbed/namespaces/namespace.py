@@ -22,8 +22,9 @@ from priolab.common.picture.picture import Picture, read
 from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.host import processes
 from priolab.experiments.host.processes import Process
+from priolab.experiments.testbed import tap
 from priolab.experiments.testbed.namespaces.portrait import Portrait
-from priolab.experiments.testbed.places import Portrayed
+from priolab.experiments.testbed.places import FRONT_PORT, Portrayed
 from priolab.netem.carried import Received, read_counts, received
 
 _CLONE_NEWNET = 0x4000_0000
@@ -138,6 +139,25 @@ class Namespace:
             return Process(
                 name, command, log, environment=environment, stdout=stdout, cgroup=cgroup, root=root, back_s=back_s
             )
+
+    @contextmanager
+    def capturing(
+        self, program: str, device: str, file: Path, port: int | None = FRONT_PORT, *, ipv6: bool = False
+    ) -> Iterator[Process]:
+        """Captures a device's packets into a pcap file while the context is open; as for tap.command, tap.listening.
+
+        tcpdump gets the open file: a tcpdump of root gives a file that it opens to root (4.99.3), and a guest's root
+        may not do that on this machine.
+        """
+        with file.open("wb") as packets:
+            process = self.start(
+                f"the capture at the {self.name}",
+                tap.command(program, device, None, port, ipv6=ipv6),
+                file.with_suffix(".log"),
+                stdout=packets.fileno(),
+            )
+        with tap.listening(process, process.stop):
+            yield process
 
     def write_sysctl(self, name: str, value: str) -> None:
         """Sets a sysctl of the place. Raises StepFailed."""

@@ -339,9 +339,7 @@ class Namespaces:
         with ExitStack() as stack:
             taps = []
             for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
-                command = tap.command(program, WIRE, folder / f"{end}.pcap")
-                process = place.start(f"the capture at the {place.name}", command, folder / f"{end}.log")
-                taps.append(stack.enter_context(tap.listening(process, process.stop)))
+                taps.append(stack.enter_context(place.capturing(program, WIRE, folder / f"{end}.pcap")))
             yield taps
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:

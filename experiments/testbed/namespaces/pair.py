@@ -21,31 +21,39 @@ _SILENT = {
 """Settings with which a device of IPv6 sends nothing but reports of its multicast groups, all of them within ticks."""
 
 
-def join(client: Namespace, link: Namespace, front: Namespace, *, ipv6: bool = False) -> None:
+def join(
+    client: Namespace, link: Namespace, front: Namespace, *, ipv6: bool = False, as_the_kernel_has_it: bool = False
+) -> None:
     """Wires the pair over the link, which forwards. Raises StepFailed, and Unavailable without IPv6 in the kernel.
 
-    ipv6: True for addresses of both families.
+    ipv6: True for addresses of both families. as_the_kernel_has_it: as for `prepare`.
     """
-    prepare([client], [link], [front], ipv6=ipv6)
+    prepare([client], [link], [front], ipv6=ipv6, as_the_kernel_has_it=as_the_kernel_has_it)
     wire_link(client, link, front, ipv6=ipv6)
 
 
 def prepare(
-    clients: Sequence[Namespace], links: Sequence[Namespace], servers: Sequence[Namespace], *, ipv6: bool = False
+    clients: Sequence[Namespace],
+    links: Sequence[Namespace],
+    servers: Sequence[Namespace],
+    *,
+    ipv6: bool = False,
+    as_the_kernel_has_it: bool = False,
 ) -> None:
     """Prepares places before they are wired. Connections keep nothing for later ones. Raises as `join`.
 
     By default the kernel gives up a connection after 63 s without an answer. A round trip may take two minutes.
     clients: the places whose programs make connections. links: those that forward. servers: those whose programs accept
-    connections. A place may be both, client and server.
+    connections. A place may be both, client and server. as_the_kernel_has_it: True to leave TCP as it is.
     """
     every = [*dict.fromkeys([*clients, *links, *servers])]
-    for place in every:
-        place.write_sysctl(_NO_METRICS, "1")
-    for place in clients:
-        place.write_sysctl("net.ipv4.tcp_syn_retries", _HANDSHAKE_RETRIES)
-    for place in servers:
-        place.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
+    if not as_the_kernel_has_it:
+        for place in every:
+            place.write_sysctl(_NO_METRICS, "1")
+        for place in clients:
+            place.write_sysctl("net.ipv4.tcp_syn_retries", _HANDSHAKE_RETRIES)
+        for place in servers:
+            place.write_sysctl("net.ipv4.tcp_synack_retries", _HANDSHAKE_RETRIES)
     for place in links:
         place.write_sysctl("net.ipv4.ip_forward", "1")
     if ipv6:

@@ -105,7 +105,5 @@ class SecondHop:
             taps = []
             wires = ((self._front, TO_SECOND), (self.place, WIRE))
             for (place, device), end in zip(wires, tap.HOP_ENDS, strict=True):
-                command = tap.command(program, device, folder / f"{end}.pcap", SECOND_PORT)
-                process = place.start(f"the capture at the {place.name}", command, folder / f"{end}.log")
-                taps.append(stack.enter_context(tap.listening(process, process.stop)))
+                taps.append(stack.enter_context(place.capturing(program, device, folder / f"{end}.pcap", SECOND_PORT)))
             yield taps

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from priolab.experiments.cli import main
+from priolab.experiments.host.home import ROOT, in_checkout
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,22 @@ def test_a_signal_while_modules_are_imported(module: str, stop: signal.Signals) 
         said = [line for line in process.stderr if not line.startswith("import time:")]
     assert said == [f"priolab: interrupted by {stop.name}; nothing was kept\n"]
     assert process.returncode == 128 + stop
+
+
+def test_ctrl_c_before_the_lab_begins() -> None:
+    """Ctrl-C while Python still looks for the lab's packages causes one line, too."""
+    if not in_checkout():
+        pytest.skip("the lab is not in the .venv of a clone")
+    command = [sys.executable, "-X", "importtime", str(ROOT / ".venv/bin/priolab"), "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.split("|")[-1].strip() == "importlib.util":
+                process.send_signal(signal.SIGINT)
+                break
+        said = [line for line in process.stderr if not line.startswith("import time:")]
+    assert said == ["priolab: interrupted by SIGINT; nothing was kept\n"]
+    assert process.returncode == 130
 
 
 def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from priolab.experiments.testbed.guest.kernel_patches import (
     entry,
     faults,
     folders,
+    host_files,
     host_line,
     page_tables,
     ports,
@@ -32,6 +33,7 @@ CHANGES: tuple[Change, ...] = (
     *entry.CHANGES,
     *faults.CHANGES,
     *folders.CHANGES,
+    *host_files.CHANGES,
     *host_line.CHANGES,
     *page_tables.CHANGES,
 )

@@ -1,10 +1,12 @@
 """What programs wrote, and the packets of both places, as files."""
 
+import os
 import struct
 from pathlib import Path
 
 from priolab.extras.sandbox import pcapng
 from priolab.extras.sandbox.said import Reader, Said, Writer
+from priolab.extras.sandbox.target import Target
 
 _PLACES = ["client", "server", "phone"]
 _FRAMES = [
@@ -38,11 +40,10 @@ def _pcap(*packets: tuple[int, int, bytes]) -> bytes:
 
 def test_captures_are_joined_by_time(tmp_path: Path) -> None:
     """The packets of both places are in the order of their times, each with its interface."""
-    client, server, joined = (tmp_path / name for name in ("client.pcap", "server.pcap", "both.pcapng"))
+    client, server = (tmp_path / name for name in ("client.pcap", "server.pcap"))
     client.write_bytes(_pcap((1, 5, b"late"), (1, 9, b"later")))
     server.write_bytes(_pcap((1, 4, b"early!")))
-    pcapng.join([("client", client), ("server", server)], joined)
-    data, at, seen = joined.read_bytes(), 0, []
+    data, at, seen = pcapng.joined([("client", client), ("server", server)]), 0, []
     while at < len(data):
         kind, length = struct.unpack_from("=II", data, at)
         assert struct.unpack_from("=I", data, at + length - 4) == (length,)
@@ -51,3 +52,30 @@ def test_captures_are_joined_by_time(tmp_path: Path) -> None:
             seen.append((number, high << 32 | low, data[at + 28 : at + 28 + kept]))
         at += length
     assert seen == [(1, 10**9 + 4, b"early!"), (0, 10**9 + 5, b"late"), (0, 10**9 + 9, b"later")]
+
+
+def test_a_target_is_written_where_it_was(tmp_path: Path) -> None:
+    """What programs put in the place of a file, or of its folder, is not followed. A pipe that was there is used."""
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    for path in (outside, folder):
+        path.mkdir()
+    (outside / "kept").write_text("as it was")
+    with Target(folder / "file", "a test") as target, Target(folder / "sub/file", "a test") as below:
+        (folder / "file").symlink_to(outside / "kept")
+        (folder / "sub").rename(folder / "moved")
+        (folder / "sub").symlink_to(outside)
+        target.write(b"told")
+        below.write(b"told")
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"kept": "as it was"}
+    assert not (folder / "file").is_symlink()
+    assert (folder / "file").read_bytes() == (folder / "moved/file").read_bytes() == b"told"
+    with Target(folder / "made", "a test") as target:
+        os.mkfifo(folder / "made")
+        target.write(b"told")
+    assert (folder / "made").read_bytes() == b"told"
+    os.mkfifo(folder / "pipe")
+    read = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    with Target(folder / "pipe", "a test") as target:
+        target.write(b"told")
+    assert os.read(read, 9) == b"told"
+    os.close(read)

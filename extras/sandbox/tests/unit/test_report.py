@@ -2,8 +2,9 @@
 
 import socket
 
-from priolab.extras.sandbox import report
+from priolab.extras.sandbox import knobs, report
 from priolab.extras.sandbox.connections import _bare, _connections, _End
+from priolab.extras.sandbox.order import Order
 from priolab.extras.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
 
 _OUTCOME = Outcome(
@@ -20,9 +21,46 @@ _OUTCOME = Outcome(
 )
 
 
+def _order(*words: str) -> Order:
+    given, links = knobs.parsed(words)
+    return Order(
+        knobs=knobs.of_scenario(given),
+        seed=0,
+        client=("true",),
+        server=None,
+        environment={},
+        folder="/",
+        limit_ns=1,
+        links={name: knobs.of_scenario(of_link) for name, of_link in links.items()},
+    )
+
+
+def test_the_link() -> None:
+    """The report and the document have each link, its rates in bits per second."""
+    order = _order("RATE=5000kbps", "RATE_UP=128kbit", "DELAY=20ms", "RATE_STEPS=5Mbps@2s", "phone.LOSS=1%")
+    client, phone, *_ = report.lines(order, _OUTCOME)
+    assert client.startswith("the link of client: 40 Mbit/s, 128 kbit/s from it, 40 Mbit/s after 2 s, DELAY 20ms")
+    assert phone == "the link of phone: no rate, DELAY 0ms, QUEUE 1000, LOSS 1%"
+    links = report.document(order, _OUTCOME)["links"]
+    assert links["client"]["rate_bit_s"] == 40_000_000
+    assert links["client"]["rate_steps"] == [{"at_ns": 2 * 10**9, "rate_bit_s": 40_000_000}]
+    assert links["phone"]["rate_bit_s"] is None
+    assert links["phone"]["loss"] == 0.01
+
+
+def test_rates_in_bytes() -> None:
+    """A rate in bytes is said in bits. One in bits is not, nor what only looks like a rate."""
+    given = {"RATE": "5000kbps", "RATE_UP": "16kbit", "phone.RATE_STEPS": "1mbit@1s+2MiBps@2s", "DELAY": "5ms"}
+    assert list(report.rates_in_bytes(given)) == [
+        "note: RATE=5000kbps is 40 Mbit/s: kbps counts bytes, kbit bits",
+        "note: phone.RATE_STEPS=2MiBps is 16.777216 Mbit/s: MiBps counts bytes, Mibit bits",
+    ]
+
+
 def test_for_people() -> None:
-    """The report has the time, the bytes, the goodput, what was lost, and the round trip."""
-    time, down, up, connections, queue = report.lines(_OUTCOME)
+    """The report has the link, the time, the bytes, the goodput, what was lost, and the round trip."""
+    link, time, down, up, connections, queue = report.lines(_order(), _OUTCOME)
+    assert link == "the link: no rate, DELAY 0ms, QUEUE 1000"
     assert time == "the client took 2.000000 s"
     assert down.startswith("toward the client: 1050000 bytes of packets, 1000000 of TCP's data, 4.000 Mbit/s; ")
     assert down.endswith("; 4 segments sent again, 3 packets dropped by the queue, 1 lost at random")
@@ -46,10 +84,10 @@ def test_queues_in_bytes() -> None:
 
 def test_as_json() -> None:
     """The document has the fields of the outcome, and the goodput; no goodput of a client that took no time."""
-    document = report.document(_OUTCOME)
+    document = report.document(_order(), _OUTCOME)
     assert document["goodput_down_bit_s"] == 4e6
     assert document["connections"][0]["down_retransmissions"] == 4
-    assert report.document(Outcome(ending=Ending.FAILED))["goodput_down_bit_s"] is None
+    assert report.document(_order(), Outcome(ending=Ending.FAILED))["goodput_down_bit_s"] is None
 
 
 def test_further_places() -> None:
@@ -65,7 +103,7 @@ def test_further_places() -> None:
     outcome = Outcome(
         ending=Ending.ENDED, code=0, duration_ns=10**9, connections=made, beside=beside, codes={"client": 0, "phone": 3}
     )
-    _, client, server, phone, queue, other, ended = report.lines(outcome)
+    _, _, client, server, phone, queue, other, ended = report.lines(_order(), outcome)
     assert client.startswith("toward the client: 0 bytes of packets, 5 of TCP's data, ")
     assert server.startswith("toward the server: 700 bytes of packets, 300 of TCP's data, 0.002 Mbit/s; 2 segments ")
     assert server.endswith("; from it 0 bytes, 0 packets dropped by the queue")
@@ -76,11 +114,11 @@ def test_further_places() -> None:
         "longest queue toward phone at a sample: 0 packets",
     )
     assert ended == "the program of phone ended before the client did, with exit code 3"
-    document = report.document(outcome)
+    document = report.document(_order(), outcome)
     assert document["beside"]["phone"]["up"]["dropped"] == 1
     assert document["connections"][1]["between"] == ("phone", "server")
     assert document["goodput_up_bit_s"] == 800
-    assert not {"beside", "codes"} & report.document(_OUTCOME).keys()
+    assert not {"beside", "codes"} & report.document(_order(), _OUTCOME).keys()
 
 
 def test_an_address_of_either_family() -> None:
