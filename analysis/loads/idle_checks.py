@@ -3,31 +3,33 @@
 Two things are checked:
 
 1. The front hands bytes over as soon as it has them and its kernel takes them. It has what the origin may have sent, up
-   to the windows of HTTP/2. Where this comes in the TCP stream is known from the client's log. The kernel takes bytes
-   while fewer than half of LOWAT are unsent, and a third of the send buffer is free (net/core/stream.c,
-   sk_stream_is_writeable). If the server sets LOWAT itself, or a tuner does, only an empty kernel is known to take
-   bytes. Where the direction toward the front has a bottleneck (RATE_UP, TRACE_UP), a WINDOW_UPDATE may come later, or
-   be dropped, so there pages that need one are left out. With SERVICE, the time in which the front's server was at work
-   does not count.
+   to the windows of HTTP/2; in the last 32 KiB of a window a server may wait for more. Where this comes in the TCP
+   stream is known from the client's log. The kernel takes bytes while fewer than half of LOWAT are unsent, and a third
+   of the send buffer is free (net/core/stream.c, sk_stream_is_writeable). If the server sets LOWAT itself, or a tuner
+   does, only an empty kernel is known to take bytes. Where the direction toward the front has a bottleneck (RATE_UP,
+   TRACE_UP), a WINDOW_UPDATE may come later, or be dropped, so there pages that need one are left out. With SERVICE,
+   the time in which the front's server was at work does not count.
 2. Unsent bytes leave as soon as congestion window and receive window allow it (tcp_output.c, tcp_write_xmit). Only a
    last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
    unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
    (tcp_small_queue_check), so there nothing is checked.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from priolab.analysis.loads.flow_control import may_enlarge, windows_of
+from priolab.analysis.loads.flow_control import Windows, may_enlarge, windows_of
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.spans import at_work, covered_ns
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.common.formats.events import Kind
-from priolab.common.formats.page import Resource
 from priolab.common.formats.samples import SocketSample
 from priolab.common.formats.scenario import AUTO, PROBE, ScenarioRecord
+from priolab.common.packets import RECORD_BYTES
+
+_FEW_BYTES = 2 * RECORD_BYTES
+"""With less than a record's room in a window, Traffic Server waits for more; another record may have to be finished."""
 
 _USED = 1 / 2
 """The part of the congestion window that is used at least while bytes are unsent."""
@@ -69,7 +71,7 @@ def _not_handed_over(
             position = max(position, ends[index][1])
             index += 1
         has_bytes = sample.handed_bytes < position and _takes_bytes(sample, scenario)
-        if not has_bytes or (windows and windows.hold(sample.handed_bytes, sample.t_ns, position)):
+        if not has_bytes or (windows and _is_held(windows, sample, position)):
             since_ns = None
             continue
         since_ns = sample.t_ns if since_ns is None else since_ns
@@ -81,26 +83,21 @@ def _not_handed_over(
 
 
 def _ends(load: PageLoad, evidence: Evidence) -> Iterator[tuple[int, int]]:
-    """Yields when the origin could send each piece of a response, and where in the TCP stream the piece ends."""
-    positions: dict[str | None, list[tuple[int, int]]] = {}
-    for event in evidence.events:
-        if event.kind is Kind.DATA and event.load == load.number and event.tcp_bytes is not None:
-            of = positions.setdefault(event.resource, [])
-            of.append(((event.size_bytes or 0) + (of[-1][0] if of else 0), event.tcp_bytes))
+    """Yields when the origin could send the last byte of each response, and where this is in the TCP stream."""
+    ends = {
+        event.resource: event.tcp_bytes
+        for event in evidence.events
+        if event.kind is Kind.DATA and event.load == load.number and event.tcp_bytes is not None
+    }
     for name, times in load.resources.items():
-        of, each = positions.get(name, []), times.resource
-        pieces = (
-            zip(each.ends_bytes, _dues_ns(each), strict=True) if each.chunks else ((each.size_bytes, each.delay_ns),)
-        )
-        for end_bytes, due_ns in pieces:
-            at = bisect_left(of, end_bytes, key=lambda position: position[0])
-            if at < len(of):
-                yield times.available_ns + due_ns - each.first_ns, of[at][1]
+        if name in ends:
+            yield times.available_ns + times.resource.last_ns - times.resource.first_ns, ends[name]
 
 
-def _dues_ns(resource: Resource) -> Iterator[int]:
-    for chunk in resource.chunks:
-        yield from (chunk.at_ns + number * chunk.every_ns for number in range(chunk.count))
+def _is_held(windows: Windows, sample: SocketSample, position: int) -> bool:
+    """True if the windows keep the front from sending, now or in a record more."""
+    handed_bytes = sample.handed_bytes
+    return any(windows.hold(at, sample.t_ns, position) for at in (handed_bytes, handed_bytes + _FEW_BYTES))
 
 
 def _takes_bytes(sample: SocketSample, scenario: ScenarioRecord) -> bool:
