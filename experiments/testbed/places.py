@@ -106,8 +106,8 @@ class ActiveCross:
     """The running cross traffic. processes: its sender and its receiver.
 
     carried: returns the counts of the frames that the link has received from the cross traffic so far. sending_us:
-    returns, for each flow, how long its kernel has had bytes to send so far, and room for them in the receiver's
-    window. portrayed: returns the settings of the cross traffic's place.
+    returns, for each flow, how long its kernel has had bytes to send so far. portrayed: returns the settings of the
+    cross traffic's place.
     """
 
     processes: Sequence[Process]

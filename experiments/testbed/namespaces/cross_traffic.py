@@ -81,4 +81,4 @@ def crossing(
 
 
 def _sending_us(connections: Connections) -> Sequence[int]:
-    return [flow.busy_us - flow.rwnd_limited_us for _, flow in connections.sample(0)]
+    return [flow.busy_us for _, flow in connections.sample(0)]
