@@ -70,7 +70,9 @@ def contradictions(
     yield from _order(evidence, layers)
     if allowance.is_exact:
         yield from _pauses(loads[-1], layers)
-    yield from request_contradictions(loads, evidence, layers, scenario, allowance, takes_whole=takes_whole)
+    yield from request_contradictions(
+        loads, evidence, layers, scenario, allowance, is_stock=is_stock, takes_whole=takes_whole
+    )
     if scenario.client == "h2":  # a browser opens spare connections
         yield from _transport(layers, scenario, allowance)
         if not layers.cross:  # otherwise the link holds bytes of other flows

@@ -70,7 +70,7 @@ def _not_handed_over(
         while index < len(ends) and ends[index][0] <= sample.t_ns:
             position = max(position, ends[index][1])
             index += 1
-        has_bytes = sample.handed_bytes < position and _takes_bytes(sample, scenario)
+        has_bytes = sample.handed_bytes < position and takes_bytes(sample, scenario)
         if not has_bytes or (windows and _is_held(windows, sample, position)):
             since_ns = None
             continue
@@ -100,8 +100,8 @@ def _is_held(windows: Windows, sample: SocketSample, position: int) -> bool:
     return any(windows.hold(at, sample.t_ns, position) for at in (handed_bytes, handed_bytes + _FEW_BYTES))
 
 
-def _takes_bytes(sample: SocketSample, scenario: ScenarioRecord) -> bool:
-    """True if the kernel is known to take bytes at a sample."""
+def takes_bytes(sample: SocketSample, scenario: ScenarioRecord) -> bool:
+    """True if the front's kernel is known to take bytes at a sample of its socket."""
     if scenario.native != "off" or scenario.lowat == AUTO:
         return not (sample.notsent_bytes or sample.unacked_segments)
     below = scenario.lowat is None or 2 * sample.notsent_bytes < int(scenario.lowat)

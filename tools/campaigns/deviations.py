@@ -14,7 +14,7 @@ _ROUTES = {
 _ENDS = ("client", "front", "origin")
 _FIRST_S, _LAST_S = 4.0, 9.0
 """The measured load begins some four seconds after the link was made, and ends nine seconds after it or later."""
-_HANDSHAKE_S = (1.5, 5.0)
+_HANDSHAKE_S = (4.0, 6.3)
 """The client connects in this time, and in the guest at a whole second."""
 _SHORTEST_S, _LONGEST_S = 0.05, 2.0
 _UNDO = "undo"

@@ -339,10 +339,11 @@ def test_an_origin_that_stalls_in_the_middle_of_a_response(late_ms: int, lines: 
 
 
 @pytest.mark.parametrize(
-    ("what", "until_ms", "lines"), [("unread", 1100, 1), ("unread", 1500, 0), ("notsent", 1500, 1)]
+    ("what", "until_ms", "lines"),
+    [("unread notsent", 1100, 1), ("unread notsent", 1500, 0), ("notsent", 1500, 1), ("unread sndbuf", 1500, 1)],
 )
 def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(what: str, until_ms: int, lines: int) -> None:
-    """A request may wait at the front as long as it is seen unread there. Other bytes in the kernel are no reason."""
+    """A request may wait at the front as long as it is seen unread there, and the kernel takes no bytes."""
     world = honest()
     document, late_ns = world.evidence.requests[1], 400 * MS
     late = replace(
@@ -350,7 +351,9 @@ def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(what: str
     )
     requests = (world.evidence.requests[0], late, *world.evidence.requests[2:])
     sockets = tuple(
-        replace(sample, **{f"{what}_bytes": 1}) if 1000 * MS <= sample.t_ns < until_ms * MS else sample
+        replace(sample, **{f"{each}_bytes": 9000 for each in what.split()})
+        if 1000 * MS <= sample.t_ns < until_ms * MS
+        else sample
         for sample in world.layers.sockets
     )
     world = replace(
