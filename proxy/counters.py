@@ -65,11 +65,12 @@ class FrontCounters:
         counts, reasons = dict(self._guests()), {"cpu_ns": _IN_GUEST}
         if not counts:
             counts, reasons = self._others()
-        connection, memory_bytes = self._diag.state() if self._diag else (None, None)
+        connection, negotiated, memory_bytes = self._diag.state() if self._diag else (None, None, None)
         return FrontReading(
             load=load,
             counts=Counts(**counts, **(counts_of(connection) if connection else {})),
             memory_bytes=memory_bytes,
+            negotiated=negotiated,
             reasons=reasons,
         )
 

@@ -1,7 +1,8 @@
 """Samples the front: its socket every interval, its process with every twentieth sample of the socket or less often.
 
 Rules:
-1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time.
+1. The server is not changed. It is observed from another process, which borrows a descriptor for a short time. With
+   each sample of the process, net.ipv4.tcp_notsent_lowat is read again.
 2. Each sample is a line of sockets.jsonl or process.jsonl; options.jsonl has the socket's options whenever they have
    changed at a sample of the process. Lines may wait in memory until the sampler's exit or a call
    of `flush` writes them.
@@ -14,6 +15,7 @@ Rules:
 6. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
 """
 
+import os
 import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -44,6 +46,10 @@ _SOCKET_LOOKS = 20
 """The samples of the socket for each sample of the process, which costs several times as much."""
 
 
+_LOWAT = "/proc/sys/net/ipv4/tcp_notsent_lowat"
+_NUMBER_BYTES = 16
+
+
 class FrontLost(Exception):
     """The process that served the client has ended."""
 
@@ -68,7 +74,10 @@ class Sampler:
         self._gap_ns = _LATE_NS
         self._seen = False
         self._cost = Cost()
+        # What an open file of a sysctl tells stays that of this namespace.
+        self._lowat = os.open(_LOWAT, os.O_RDONLY | os.O_CLOEXEC)
         with ExitStack() as stack:
+            stack.callback(os.close, self._lowat)
             self._diag = stack.enter_context(SocketDiag(peer, port))
             self._sockets = stack.enter_context((folder / "sockets.jsonl").open("w"))
             self._processes = stack.enter_context((folder / "process.jsonl").open("w"))
@@ -168,7 +177,13 @@ class Sampler:
         lowat_bytes, pid = self._live.lowat_bytes(port), self._live.holder
         if lowat_bytes is not None and pid is not None:
             sample = ProcessSample(
-                t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, **vars(usage(pid)), sampler=self._cost
+                t_ns=now_ns,
+                pid=pid,
+                peer_port=port,
+                lowat_bytes=lowat_bytes,
+                **vars(usage(pid)),
+                sampler=self._cost,
+                sysctl_bytes=int(os.pread(self._lowat, _NUMBER_BYTES, 0)),
             )
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:

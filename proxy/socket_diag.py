@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Self
 
+from priolab.common.formats.counters import Negotiated
 from priolab.common.formats.samples import ConnectionSample, SocketSample
 from priolab.common.netlink import Conversation, Finder, Inquiry, question
 
@@ -21,6 +22,7 @@ _INFO, _CONGESTION, _MEMORY = 2, 4, 7  # INET_DIAG_*, <linux/inet_diag.h>
 _EXTENSIONS = sum(1 << (number - 1) for number in (_INFO, _CONGESTION, _MEMORY))
 _ANSWER_BYTES = 2048  # the answer with all three extensions has some 450 bytes
 _HEADER_BYTES = 72  # struct inet_diag_msg
+_UNREAD = struct.Struct("=56xI")  # idiag_rqueue in it
 _IDENTITY_AT, _IDENTITY_BYTES = 4, 48  # struct inet_diag_sockid
 _PEER_PORT = struct.Struct(">2xH")  # the identity begins with the front's port and the client's port
 _PORTS = struct.Struct(">HH")
@@ -49,6 +51,8 @@ _TCP_INFO_FIELDS = (
     "peer_window_bytes",
 )
 """The fields of SocketSample that _TCP_INFO unpacks, in its order."""
+_NEGOTIATED = struct.Struct("=5xBB9xI56xIIII8xI88xI")
+"""What struct tcp_info has of Negotiated: both scales share a byte."""
 _PROMPT_NS = 500_000
 """The longest time for an answer. If one took longer, this process was interrupted, and its time is unknown."""
 _TRIES = 3
@@ -95,18 +99,20 @@ class SocketDiag:
                 break
         return None if answer is None else _read(answer, now_ns)
 
-    def state(self) -> tuple[SocketSample | None, int]:
+    def state(self) -> tuple[SocketSample | None, Negotiated | None, int]:
         """Samples the connection that has carried most bytes, without reading the clock: the sample's time is 0.
 
-        Returns the sample, None without a connection; and the kernel's memory, in bytes, for all connections of the
-        place. Raises OSError if the kernel does not answer.
+        Returns the sample and what was negotiated, None without a connection; and the kernel's memory, in bytes, for
+        all connections of the place. Raises OSError if the kernel does not answer.
         """
         self.look_around()
         answers = list(self._conversation.ask(self._all))
         identity = None if self._one is None else self._one[-_IDENTITY_BYTES:]
         ours = (each for each in answers if each[_IDENTITY_AT : _IDENTITY_AT + _IDENTITY_BYTES] == identity)
-        chosen = next(ours, None)
-        return None if chosen is None else _read(chosen, 0), sum(map(_memory_bytes, answers))
+        chosen, memory_bytes = next(ours, None), sum(map(_memory_bytes, answers))
+        if chosen is None:
+            return None, None, memory_bytes
+        return _read(chosen, 0), _negotiated(chosen), memory_bytes
 
     def inquiry(self) -> Inquiry | None:
         """Returns the request for a sample, for a batch that sends it; None as long as no connection is known."""
@@ -190,6 +196,27 @@ def _tcp_info(data: bytes) -> dict[str, int]:
     return dict(zip(_TCP_INFO_FIELDS, _TCP_INFO.unpack_from(data.ljust(_TCP_INFO.size, b"\0")), strict=True))
 
 
+def _negotiated(answer: bytes) -> Negotiated | None:
+    """Unpacks what the connection has from its handshake; None if it is closing, or the kernel does not tell it."""
+    info = _FINDER.payloads(answer)[0]
+    if len(info) < _NEGOTIATED.size:
+        return None
+    options, scales, mss_bytes, ssthresh, cwnd, advertised_bytes, reordering, *more = _NEGOTIATED.unpack_from(info)
+    again, delivered = more
+    return Negotiated(
+        options=options,
+        send_scale=scales & 0xF,
+        receive_scale=scales >> 4,
+        mss_bytes=mss_bytes,
+        advertised_mss_bytes=advertised_bytes,
+        cwnd_segments=cwnd,
+        ssthresh_segments=ssthresh,
+        reordering_segments=reordering,
+        retransmitted_segments=again,
+        delivered_segments=delivered,
+    )
+
+
 def _carried_bytes(answer: bytes) -> int:
     """Returns roughly the bytes that the server has handed to the kernel."""
     info = _tcp_info(_FINDER.payloads(answer)[0])
@@ -214,4 +241,5 @@ def _read(answer: bytes, t_ns: int) -> SocketSample | None:
         sndbuf_bytes=words[3],
         wmem_queued_bytes=words[5],
         congestion_control=congestion.split(b"\0")[0].decode(),
+        unread_bytes=_UNREAD.unpack_from(answer)[0],
     )

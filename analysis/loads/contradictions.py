@@ -28,6 +28,7 @@ from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.loads.idle_checks import idle_contradictions
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.metrics import PageLoad, page_loads
+from priolab.analysis.loads.queue_check import queue_contradictions
 from priolab.analysis.loads.rate_check import rate_contradictions
 from priolab.analysis.loads.request_checks import request_contradictions, served
 from priolab.analysis.loads.retransmission_check import retransmission_contradictions
@@ -69,20 +70,24 @@ def contradictions(
     yield from _order(evidence, layers)
     if allowance.is_exact:
         yield from _pauses(loads[-1], layers)
-    yield from request_contradictions(loads, evidence, layers, scenario, allowance, takes_whole=takes_whole)
+    yield from request_contradictions(
+        loads, evidence, layers, scenario, allowance, is_stock=is_stock, takes_whole=takes_whole
+    )
     if scenario.client == "h2":  # a browser opens spare connections
         yield from _transport(layers, scenario, allowance)
         if not layers.cross:  # otherwise the link holds bytes of other flows
             yield from _held(layers, allowance)
     yield from unsent(layers.sockets, scenario.lowat)
+    if loads:
+        yield from queue_contradictions(layers, scenario, loads[-1].started_ns, allowance)
     # With cross traffic the front has only a part of the link's rate.
     if loads and scenario.plan != PROBE and scenario.shaper_at == "link" and not layers.cross:
         yield from rate_contradictions(loads[-1], layers, scenario, allowance)
     if loads and scenario.client == "h2":
         yield from late_on_the_way(layers, scenario, loads[-1].started_ns, allowance)
         yield from late_acknowledgments(layers, scenario, allowance)
-        yield from idle_contradictions(loads, layers, scenario, allowance, is_stock=is_stock)
-        yield from retransmission_contradictions(layers, scenario)
+        yield from idle_contradictions(loads, evidence, layers, scenario, allowance, is_stock=is_stock)
+        yield from retransmission_contradictions(evidence, layers, scenario)
 
 
 def outside(evidence: Evidence) -> Iterator[Contradiction]:

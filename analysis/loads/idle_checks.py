@@ -1,12 +1,14 @@
-"""Finds a front that sent nothing although it could, in the samples of its socket. Pure.
+"""Finds a front that did nothing although it could, in the samples of its socket. Pure.
 
 Two things are checked:
 
-1. While the origin has handed over a response, and the client does not have all of it, the front has bytes to send. So
-   its kernel has bytes that are unsent, or sent and not acknowledged. Flow control is no excuse: if everything is
-   acknowledged, the client's WINDOW_UPDATE has arrived as well, on the same way. But where the direction toward the
-   front has a bottleneck (RATE_UP, TRACE_UP), it may come later, or be dropped, so there pages that need one are left
-   out. With SERVICE, the time in which the front's server was at work does not count.
+1. The front hands bytes over as soon as it has them and its kernel takes them. It has what the origin may have sent, up
+   to the windows of HTTP/2; in the last 32 KiB of a window a server may wait for more. Where this comes in the TCP
+   stream is known from the client's log. The kernel takes bytes while fewer than half of LOWAT are unsent, and a third
+   of the send buffer is free (net/core/stream.c, sk_stream_is_writeable). If the server sets LOWAT itself, or a tuner
+   does, only an empty kernel is known to take bytes. Where the direction toward the front has a bottleneck (RATE_UP,
+   TRACE_UP), a WINDOW_UPDATE may come later, or be dropped, so there pages that need one are left out. With SERVICE,
+   the time in which the front's server was at work does not count.
 2. Unsent bytes leave as soon as congestion window and receive window allow it (tcp_output.c, tcp_write_xmit). Only a
    last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
    unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
@@ -17,21 +19,32 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
-from priolab.analysis.loads.flow_control import may_enlarge
+from priolab.analysis.loads.flow_control import Windows, may_enlarge, windows_of
 from priolab.analysis.loads.metrics import PageLoad
-from priolab.analysis.loads.spans import at_work, covered_ns, merged
-from priolab.analysis.records.runs import Layers
+from priolab.analysis.loads.spans import at_work, covered_ns
+from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.formats.events import Kind
 from priolab.common.formats.samples import SocketSample
-from priolab.common.formats.scenario import PROBE, ScenarioRecord
+from priolab.common.formats.scenario import AUTO, PROBE, ScenarioRecord
+from priolab.common.packets import RECORD_BYTES
+
+_FEW_BYTES = 2 * RECORD_BYTES
+"""With less than a record's room in a window, Traffic Server waits for more; another record may have to be finished."""
 
 _USED = 1 / 2
 """The part of the congestion window that is used at least while bytes are unsent."""
 
 
 def idle_contradictions(
-    loads: Sequence[PageLoad], layers: Layers, scenario: ScenarioRecord, allowance: Allowance, *, is_stock: bool
+    loads: Sequence[PageLoad],
+    evidence: Evidence,
+    layers: Layers,
+    scenario: ScenarioRecord,
+    allowance: Allowance,
+    *,
+    is_stock: bool,
 ) -> Iterator[Contradiction]:
-    """Returns a contradiction if the front had nothing in its kernel, or unsent bytes and room in both windows.
+    """Returns a contradiction if the front kept bytes that its kernel would take, or the kernel kept bytes back.
 
     is_stock: True if the front is a server of the catalogue in the lab's version and configuration. Other servers may
     hold bytes back by themselves, so the first point is not checked for them. Nor is it checked with VIA, because a
@@ -40,52 +53,59 @@ def idle_contradictions(
     has_queue_up = scenario.rate_up_bit_s is not None or scenario.trace_up is not None
     needs_updates = has_queue_up and may_enlarge(scenario)
     if is_stock and scenario.via is None and scenario.plan != PROBE and not needs_updates:
-        yield from _nothing_to_send(loads, layers, scenario, allowance)
+        yield from _not_handed_over(loads, evidence, layers, scenario, allowance)
     is_paced = scenario.congestion_control == "bbr" or scenario.front_qdisc == "fq"
     if not is_paced and scenario.shaper_at == "link":
         yield from _unused_window(layers.sockets, allowance)
 
 
-def _nothing_to_send(
-    loads: Sequence[PageLoad], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+def _not_handed_over(
+    loads: Sequence[PageLoad], evidence: Evidence, layers: Layers, scenario: ScenarioRecord, allowance: Allowance
 ) -> Iterator[Contradiction]:
-    had = merged(
-        (times.available_ns + times.resource.last_ns - times.resource.first_ns, times.last_byte_ns)
-        for load in loads
-        for times in load.resources.values()
-    )
-    working = at_work(layers)
-    spans = iter(had)
-    span = next(spans, None)
-    for from_ns, until_ns in _idle(layers.sockets):
-        while span is not None and span[1] <= from_ns:
-            span = next(spans, None)
-        if span is None:
-            return
-        since_ns, to_ns = max(from_ns, span[0]), min(until_ns, span[1] - scenario.shortest_delay_ns)
-        idle_ns = to_ns - since_ns - covered_ns(working, since_ns, to_ns)
+    ends = sorted(each for load in loads for each in _ends(load, evidence))
+    windows, working = windows_of(evidence, scenario), at_work(layers)
+    index = position = 0
+    since_ns: int | None = None
+    for sample in layers.sockets:
+        while index < len(ends) and ends[index][0] <= sample.t_ns:
+            position = max(position, ends[index][1])
+            index += 1
+        has_bytes = sample.handed_bytes < position and takes_bytes(sample, scenario)
+        if not has_bytes or (windows and _is_held(windows, sample, position)):
+            since_ns = None
+            continue
+        since_ns = sample.t_ns if since_ns is None else since_ns
+        idle_ns = sample.t_ns - since_ns - covered_ns(working, since_ns, sample.t_ns)
         if idle_ns > allowance.on_the_way_ns:
-            what = "time for which the front had nothing to send, although the origin had handed over responses"
+            what = "time for which the front had bytes that it did not hand over, although its kernel took some"
             yield Contradiction(what=what, asked="no time", seen=in_ms(idle_ns))
             return
 
 
-def _idle(samples: Sequence[SocketSample]) -> Iterator[tuple[int, int]]:
-    """Yields the times between two samples in which the kernel had neither unsent nor unacknowledged bytes."""
-    first: SocketSample | None = None
-    last: SocketSample | None = None
-    for sample in samples:
-        if first and last and (sample.bytes_sent != first.bytes_sent or not _is_empty(sample)):
-            yield first.t_ns, last.t_ns
-            first = None
-        if _is_empty(sample):
-            first, last = first or sample, sample
-    if first and last:
-        yield first.t_ns, last.t_ns
+def _ends(load: PageLoad, evidence: Evidence) -> Iterator[tuple[int, int]]:
+    """Yields when the origin could send the last byte of each response, and where this is in the TCP stream."""
+    ends = {
+        event.resource: event.tcp_bytes
+        for event in evidence.events
+        if event.kind is Kind.DATA and event.load == load.number and event.tcp_bytes is not None
+    }
+    for name, times in load.resources.items():
+        if name in ends:
+            yield times.available_ns + times.resource.last_ns - times.resource.first_ns, ends[name]
 
 
-def _is_empty(sample: SocketSample) -> bool:
-    return not (sample.notsent_bytes or sample.unacked_segments)
+def _is_held(windows: Windows, sample: SocketSample, position: int) -> bool:
+    """True if the windows keep the front from sending, now or in a record more."""
+    handed_bytes = sample.handed_bytes
+    return any(windows.hold(at, sample.t_ns, position) for at in (handed_bytes, handed_bytes + _FEW_BYTES))
+
+
+def takes_bytes(sample: SocketSample, scenario: ScenarioRecord) -> bool:
+    """True if the front's kernel is known to take bytes at a sample of its socket."""
+    if scenario.native != "off" or scenario.lowat == AUTO:
+        return not (sample.notsent_bytes or sample.unacked_segments)
+    below = scenario.lowat is None or 2 * sample.notsent_bytes < int(scenario.lowat)
+    return below and 3 * sample.wmem_queued_bytes < 2 * sample.sndbuf_bytes
 
 
 def _unused_window(samples: Sequence[SocketSample], allowance: Allowance) -> Iterator[Contradiction]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
+from priolab.analysis.loads.idle_checks import takes_bytes
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.rounds import most_rounds, segments_of
 from priolab.analysis.loads.spans import Span, at_work, covered_ns
@@ -36,11 +37,13 @@ def request_contradictions(
     scenario: ScenarioRecord,
     allowance: Allowance,
     *,
+    is_stock: bool,
     takes_whole: bool,
 ) -> Iterator[Contradiction]:
     """Returns the contradictions about the number of requests, their times, and the origin's delays.
 
-    takes_whole: True if the front takes whole responses from the origin at once.
+    is_stock: True if the front is a server of the catalogue in the lab's version and configuration. takes_whole: True
+    if the front takes whole responses from the origin at once.
     """
     asked, working = list(_asked(loads, evidence)), at_work(layers)
     yield from _requests(loads, evidence, scenario)
@@ -48,7 +51,7 @@ def request_contradictions(
     yield from _origin(asked, allowance)
     yield from _handed_over(asked, working, allowance, _WHOLE_BYTES if takes_whole else _AT_ONCE_BYTES)
     if scenario.client == "h2":  # a browser sends requests late
-        yield from _delays(asked, working, layers, scenario, allowance)
+        yield from _delays(asked, working, layers, scenario, allowance, is_stock=is_stock)
 
 
 def served(resource: Resource, evidence: Evidence) -> Sequence[OriginRequest]:
@@ -151,24 +154,31 @@ def _causes(asked: Iterable[_Asked], scenario: ScenarioRecord, allowance: Allowa
 
 
 def _delays(
-    asked: Iterable[_Asked], working: Sequence[Span], layers: Layers, scenario: ScenarioRecord, allowance: Allowance
+    asked: Iterable[_Asked],
+    working: Sequence[Span],
+    layers: Layers,
+    scenario: ScenarioRecord,
+    allowance: Allowance,
+    *,
+    is_stock: bool,
 ) -> Iterator[Contradiction]:
     """Checks that no request to the origin, and no document to the client, took longer than link and front explain.
 
-    A server may read no requests while it waits until the kernel takes more of its bytes, as Node does. So a request
-    may wait at the front as long as the front's kernel has unsent bytes. A document is checked only if no other
-    resource was loading, the link was empty, and the queue dropped nothing. It may take the round trips of
-    analysis/loads/rounds.py. Nothing is checked if the queue toward the front may drop a request. With VIA nothing is
-    checked: the front may first have to connect to the second front (analysis/loads/hop_checks.py). working: the times
-    at which the front was at work, which explain as much.
+    A server may read no requests while it waits until the kernel takes more of its bytes, as Node and Apache do. So a
+    request may wait at the front as long as the samples of its socket show bytes that it has not read and, with a
+    server of the catalogue, a kernel that takes no bytes. A document is checked only if no other resource was loading,
+    the link was empty, and the queue dropped nothing. It may take the round trips of analysis/loads/rounds.py. Nothing
+    is checked if the queue toward the front may drop a request. With VIA nothing is checked: the front may first have
+    to connect to the second front (analysis/loads/hop_checks.py). working: the times at which the front was at work,
+    which explain as much.
     """
     if scenario.loss or not layers.queue or scenario.via or may_drop_up(scenario):
         return
     up_ns, down_ns = scenario.delay_up_ns, scenario.delay_ns
     wait_ns = most_wait_up_ns(scenario)
     for each in asked:
-        blocked_ns = _writable_ns(each.sent_ns + up_ns, layers.sockets) - each.sent_ns - up_ns
-        ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, wait_ns + blocked_ns)]
+        unread_ns = _read_ns(each.sent_ns + up_ns, layers.sockets, scenario, is_stock=is_stock) - each.sent_ns - up_ns
+        ways: list[tuple[tuple[str, int | None], int, int]] = [(each.to_origin, up_ns, wait_ns + unread_ns)]
         if each.is_alone and not layers.cross and each.request.available_ns is not None:
             before, after = layers.held(each.request.available_ns), _next(layers, each.first_ns)
             if not _holds_something(before) and _dropped(before) == _dropped(after):
@@ -199,15 +209,15 @@ def _crossing_ns(each: _Asked, layers: Layers, scenario: ScenarioRecord, wait_ns
     return 2 * scenario.jitter_ns + pieces_ns + packets_ns + most_rounds(segments, window) * round_ns
 
 
-def _writable_ns(t_ns: int, sockets: Sequence[SocketSample]) -> int:
-    """Returns the latest time, from t_ns on, at which the kernel had no unsent bytes left; t_ns without samples."""
-    before = latest(sockets, t_ns)
+def _read_ns(t_ns: int, sockets: Sequence[SocketSample], scenario: ScenarioRecord, *, is_stock: bool) -> int:
+    """Returns the latest time, from t_ns on, until which the server may have left what came unread, as is seen.
+
+    A server of the catalogue does so only while its kernel takes no bytes.
+    """
     for sample in sockets[bisect_left(sockets, t_ns, key=lambda each: each.t_ns) :]:
-        if not sample.notsent_bytes:
-            is_idle = before is not None and not before.notsent_bytes and before.bytes_sent == sample.bytes_sent
-            return t_ns if is_idle else max(t_ns, sample.t_ns)
-        before = sample
-    return sockets[-1].t_ns if sockets and sockets[-1].t_ns > t_ns else t_ns
+        if not sample.unread_bytes or (is_stock and takes_bytes(sample, scenario)):
+            return sample.t_ns
+    return max(t_ns, sockets[-1].t_ns) if sockets else t_ns
 
 
 def _next(layers: Layers, t_ns: int) -> QueueSample | None:

@@ -54,9 +54,10 @@ class Layers:
     """Samples of the front's socket and of the link, and the client's arrivals, all with times of the same clock.
 
     Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
-    client. cross: samples of the cross traffic. passages, connections: responses between the two fronts, and samples
-    of the second front's sockets. segments: the captured segments, the front's first (CAPTURE=yes). readings: those of
-    the front's counters. service: when the front's server was at work (SERVICE), in order of the ends.
+    client; queue_up: of the other. cross: samples of the cross traffic. passages, connections: responses between the
+    two fronts, and samples of the second front's sockets. segments: the captured segments, the front's first
+    (CAPTURE=yes). readings: those of the front's counters. service: when the front's server was at work (SERVICE), in
+    order of the ends.
     """
 
     sockets: tuple[SocketSample, ...]
@@ -68,6 +69,7 @@ class Layers:
     segments: tuple[Segment, ...] = ()
     readings: tuple[FrontReading, ...] = ()
     service: tuple[ServiceSpan, ...] = ()
+    queue_up: tuple[QueueSample, ...] = ()
 
     def held(self, t_ns: int) -> QueueSample | None:
         """Returns the last sample of the link's queue up to an instant; None before the first sample."""
@@ -212,4 +214,5 @@ def load_layers(path: Path) -> Layers:
         segments=tuple(read_journal(segments, Segment)) if segments.exists() else (),
         readings=read_document(counters, Counters).readings if counters.exists() else (),
         service=tuple(read_journal(service, ServiceSpan)) if service.exists() else (),
+        queue_up=tuple(line for line in lines if line.direction == "up"),
     )

@@ -83,6 +83,9 @@ def notes(summary: Document) -> list[str]:
         f"These runs are left out as {status} ({reason}): {', '.join(names)}."
         for (status, reason), names in alike.items()
     ]
+    invalid = sum(trouble["status"] == "invalid" for trouble in runs["troubles"])
+    if told := mostly_invalid(invalid, runs["asked"], summary["fabric"]):
+        found.insert(0, told)
     if not summary["finished"]:
         found.insert(0, f"The sweep is not finished: {runs['ok']} of {runs['asked']} runs are done and ok.")
     if summary["repeat"] == 1:
@@ -102,6 +105,16 @@ def notes(summary: Document) -> list[str]:
     if 0 < with_ledger < good:
         found.append(f"The time in the send queue is from {with_ledger} of {good} runs: the other runs have no ledger.")
     return found
+
+
+def mostly_invalid(invalid: int, runs: int, fabric: str) -> str | None:
+    """Returns what to do if at least half of the runs of a sweep are invalid; None if fewer are."""
+    if 2 * invalid < runs or not invalid:
+        return None
+    told = f"{invalid} of {runs} runs are invalid, so this sweep tells nothing about LOWAT"
+    if fabric != "virtual":
+        return f"{told}: leave the machine to the sweep, or use FABRIC=virtual, where no run is late."
+    return f"{told}: carry one out by `priolab run` with its knobs; if that is invalid, too, report the lab's fault."
 
 
 def markdown(summary: Document) -> str:

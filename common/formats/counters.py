@@ -30,16 +30,40 @@ class Counts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Negotiated:
+    """What a connection has from its handshake, as the front's kernel tells it (struct tcp_info, <linux/tcp.h>).
+
+    options: the bits TCPI_OPT_*. send_scale, receive_scale: the shifts of the client's and the front's window.
+    mss_bytes, advertised_mss_bytes: the payload of a full segment, sent and received. cwnd_segments, ssthresh_segments:
+    congestion window, and where slow start ends. reordering_segments: how far segments may overtake each other.
+    retransmitted_segments: those that the front's kernel has sent again, its SYN included. delivered_segments: those
+    that the client has acknowledged, the SYN among them.
+    """
+
+    options: int
+    send_scale: int
+    receive_scale: int
+    mss_bytes: int
+    advertised_mss_bytes: int
+    cwnd_segments: int
+    ssthresh_segments: int
+    reordering_segments: int
+    retransmitted_segments: int
+    delivered_segments: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class FrontReading:
     """The counts so far. load: the number of the load that begins; at the end of the last load, one more.
 
     memory_bytes: the kernel's memory for the TCP connections of the front's place; None if unknown. reasons: why a
-    count is None, by its name; none for the connection's.
+    count is None, by its name; none for the connection's. negotiated: of the client's connection; None without one.
     """
 
     load: int
     counts: Counts
     memory_bytes: int | None = None
+    negotiated: Negotiated | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 

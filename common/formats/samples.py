@@ -22,7 +22,8 @@ class SocketSample:
     sndbuf_bytes, wmem_queued_bytes: size and use of the send buffer with the kernel's overhead (skmem's tb and w in
     ss(8)). segments_sent: all segments sent so far, with and without data. duplicate_segments: segments that
     the client's kernel reported as received twice (RFC 2883), so that sending them again was needless.
-    peer_window_bytes: the client's receive window. These three are 0 if the kernel, or an older record, lacks them.
+    peer_window_bytes: the client's receive window. unread_bytes: bytes from the client that the server has not read.
+    These four are 0 if the kernel, or an older record, lacks them.
     """
 
     t_ns: int
@@ -48,6 +49,7 @@ class SocketSample:
     segments_sent: int = 0
     duplicate_segments: int = 0
     peer_window_bytes: int = 0
+    unread_bytes: int = 0
 
     @property
     def sent_bytes(self) -> int:
@@ -84,7 +86,8 @@ class ProcessSample:
     lowat_bytes: the socket's own value; 0 if the sysctl applies. peer_port: the client's port, of the connection that
     has carried most bytes; None if none is established. cpu_ns, voluntary_switches, involuntary_switches, read_calls,
     write_calls: totals of all threads of the process; threads that have ended count only for the calls, read(2) and
-    write(2) in proc(5). None if the kernel does not count them. sampler: the total cost of the sampler.
+    write(2) in proc(5). None if the kernel does not count them. sampler: the total cost of the sampler. sysctl_bytes:
+    net.ipv4.tcp_notsent_lowat of the front's place; None in older records.
     """
 
     t_ns: int
@@ -97,6 +100,7 @@ class ProcessSample:
     read_calls: int | None
     write_calls: int | None
     sampler: Cost
+    sysctl_bytes: int | None = None
 
     def to_json(self) -> str:
         """Returns the line without a line break."""

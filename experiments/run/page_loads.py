@@ -72,12 +72,13 @@ _LOOKS_BEFORE_NS = 10**7
 class Loaded:
     """The result of the loads. span: the measured load. received: the traffic from the front during all loads.
 
-    options: by place, the options of the places' live sockets.
+    options: by place, the options of the places' live sockets. readings: those of the front's counters.
     """
 
     span: Span
     received: Received
     options: Mapping[str, Sequence[OptionsSample]]
+    readings: Sequence[FrontReading]
 
 
 def load_pages(
@@ -86,12 +87,14 @@ def load_pages(
     servers: Sequence[Process],
     at_work: tuple[ActiveLink, ActiveTuner | None, RunningHop | None],
     conditions: Conditions,
+    stands: Callable[[int], object],
 ) -> Loaded:
     """Loads the pages.
 
     servers: the processes that must live during the loads; the first is the front. at_work: the running link, the
-    running tuner, which is None if LOWAT is not auto, and the running second hop, which is None without VIA. Raises
-    StepFailed, and InvalidRun if the front was not sampled until the end.
+    running tuner, which is None if LOWAT is not auto, and the running second hop, which is None without VIA. stands:
+    called once with the time, when the client's connection stands and the first load begins. Raises StepFailed, and
+    InvalidRun if the front was not sampled until the end.
     """
     link, tuner, hop = at_work
     scenario = conditions.order.scenario
@@ -105,7 +108,7 @@ def load_pages(
     with (
         places.sampling(servers[0], folder.front, interval_ns) if over_tcp else _nothing(folder) as sampled,
         places.counting(servers[0], over_tcp=over_tcp) as counters,
-        nullcontext(_Loads(plan, servers, link, hop, counters, conditions)) as loads,
+        nullcontext(_Loads(plan, servers, link, hop, counters, conditions, stands)) as loads,
         Listening(pass_on=lambda line: print(line, flush=True), began=loads.begin, ended=loads.end) as listening,
         places.start_client(command, folder.client / "output.log", listening.writing) as client,
         places.live_sockets(None if scenario.client.is_browser else client) as sockets,
@@ -133,7 +136,7 @@ def load_pages(
     span, received = Span(began_ns=loads.began_ns, ended_ns=ended_ns), link.carried().since(before)
     if over_tcp:
         check_seen(read_journal(folder.front / "process.jsonl", ProcessSample), ended_ns)
-    return Loaded(span=span, received=received, options=sockets.samples)
+    return Loaded(span=span, received=received, options=sockets.samples, readings=loads.readings)
 
 
 class _Loads:
@@ -147,7 +150,9 @@ class _Loads:
         hop: RunningHop | None,
         counters: FrontCounters,
         conditions: Conditions,
+        stands: Callable[[int], object],
     ) -> None:
+        self._stands = stands
         self.plan = plan
         self.began_ns = 0
         self.batched: Batches | None = None
@@ -161,6 +166,8 @@ class _Loads:
 
     def begin(self, number: int, t_ns: int) -> None:
         """Takes note of the beginning of a load. Samples come more often from the measured load on."""
+        if not self.readings:
+            self._stands(t_ns)
         self.readings.append(self._counters.read(number))
         if number == self.plan.loads:
             self.began_ns = t_ns

@@ -1,8 +1,10 @@
 """Carries out the steps of a run, in this order: servers, link, calibration, page loads, checks, counters."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from priolab.experiments.host.tools import FRONT, Tools
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
 from priolab.experiments.run.capture import capturing
+from priolab.experiments.run.checks.handshake import check_handshake
 from priolab.experiments.run.checks.limits import check_memory, observed_limits
-from priolab.experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
+from priolab.experiments.run.checks.pictures import AFTER, BEFORE, STANDING, check_pictures
 from priolab.experiments.run.checks.rate_steps import check_steps, observed_steps
 from priolab.experiments.run.checks.settings import (
     NO_SOCKET,
@@ -30,12 +33,19 @@ from priolab.experiments.run.checks.settings import (
     check_live_socket,
     check_record,
     check_settings,
+    check_sysctl,
     check_tuned,
     check_unchanged,
     live_socket_state,
 )
 from priolab.experiments.run.checks.sockets import check_sockets
-from priolab.experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
+from priolab.experiments.run.checks.traffic import (
+    check_carried,
+    check_cross,
+    check_datagrams,
+    check_sending,
+    observed_cross,
+)
 from priolab.experiments.run.environment import Environment
 from priolab.experiments.run.page_loads import Conditions, Loaded, load_pages
 from priolab.experiments.run.second_hop import RunningHop, second_hop
@@ -119,6 +129,9 @@ class _Arm:
         self._conditions = conditions
         self._observed = observed
         self._order = conditions.order
+        self._standing: list[Portrayed] = []
+        self._stood_ns = 0
+        self._sending_us: Sequence[int] = ()
         self.scenario = conditions.order.scenario
 
     @property
@@ -186,13 +199,31 @@ class _Arm:
                 self._observed |= {"unusual": sorted({each for of in portrayed for each in of.unusual})}
                 check_pictures(portrayed, BEFORE)
                 with _limited_by_memory(scenario, folder), in_the_servers_words(folder):
-                    loaded = load_pages(places, folder, processes, (link, tuner, hop), self._conditions)
+                    loaded = load_pages(
+                        places,
+                        folder,
+                        processes,
+                        (link, tuner, hop),
+                        self._conditions,
+                        partial(self._note_standing, cross),
+                    )
+                check_pictures(self._standing, STANDING)
                 portrayed = _portrayed(places, cross)
                 check_pictures(portrayed, AFTER)
             if cross is not None:
+                passed_ns = time.monotonic_ns() - self._stood_ns
+                check_sending(passed_ns, self._sending_us, cross.sending_us(), self._conditions.tolerance)
                 self._observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
                 check_cross(scenario, self._observed, loaded.span)
         return loaded, portrayed
+
+    def _note_standing(self, cross: ActiveCross | None, t_ns: int) -> None:
+        """Reads the settings of all places when the client's connection stands, and how long cross traffic has sent."""
+        self._stood_ns = t_ns
+        self._standing = [*self._places.portrayed_beside_loads()]
+        if cross is not None:
+            self._standing.append(cross.portrayed())
+            self._sending_us = cross.sending_us()
 
     def check_loads(self, servers: _Servers, loaded: Loaded) -> None:
         """Reads what was recorded beside the loads, and checks that the requested settings held."""
@@ -222,7 +253,12 @@ class _Arm:
             check_memory([each for each in sockets if not scenario.client.is_browser or each.t_ns in load])
         observed |= observed_limits(sockets, load)
         check_live_socket(scenario, observed)
-        check_carried(loaded.received, folder, scenario, sockets)
+        check_sysctl(scenario, processes)
+        settings = {each.place: each.asked for each in self._standing}
+        if settings and not scenario.client.is_browser and (negotiated := loaded.readings[0].negotiated):
+            client, front = settings["client"], settings["front"]
+            check_handshake(negotiated, client, front, ecn=scenario.link.ecn, own=own)
+        check_carried(loaded.received, folder, scenario, sockets, loaded.readings)
         options = read_journal(folder.front / "options.jsonl", OptionsSample)
         check_sockets("front", [*loaded.options.get("front", ())[:1], *options], own=own)
         check_connection(read_json(folder.client / "socket.json")["port"], processes, load)

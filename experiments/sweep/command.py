@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
+from priolab.analysis.sweeps.table import mostly_invalid
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.commands.console import Report
@@ -139,6 +140,9 @@ def present(folder: Path, report: Report) -> int:
         report.say(f"{result.name}: {result.status} - {result.reason}", "red")
     if bad:
         report.say(f"{len(bad)} of {len(results)} arms are not ok", "bold red")
+    invalid = sum(result.of - result.good for result in bad if result.status == "invalid")
+    if told := mostly_invalid(invalid, sum(result.of for result in results), record.fabric):
+        report.say(told, "yellow")
     report.figures([], folder)
     report.say(f"to see which LOWAT this sweep recommends, and why: priolab knee {shlex.quote(str(folder))}")
     return 1 if bad else 0

@@ -105,12 +105,14 @@ class ActiveLink:
 class ActiveCross:
     """The running cross traffic. processes: its sender and its receiver.
 
-    carried: returns the counts of the frames that the link has received from the cross traffic so far. portrayed:
-    returns the settings of the cross traffic's place.
+    carried: returns the counts of the frames that the link has received from the cross traffic so far. sending_us:
+    returns, for each flow, how long its kernel has had bytes to send so far. portrayed: returns the settings of the
+    cross traffic's place.
     """
 
     processes: Sequence[Process]
     carried: Callable[[], Received]
+    sending_us: Callable[[], Sequence[int]]
     portrayed: Callable[[], Portrayed]
 
 
@@ -226,6 +228,9 @@ class Places(Protocol):
 
     def portrayed(self) -> Sequence[Portrayed]:
         """Returns, for each place, the requested and the observed settings."""
+
+    def portrayed_beside_loads(self) -> Sequence[Portrayed]:
+        """Returns the same while a page loads; nothing where this takes long."""
 
     def start_origin(self, origin: "OriginSettings") -> AbstractContextManager["RunningOrigin"]:
         """Starts the origin and waits until it answers."""

@@ -205,6 +205,25 @@ def test_auto_is_judged_over_all_networks(steered: Sweep) -> None:
     assert "## LOWAT=auto" in table.markdown(found)
 
 
+def test_a_sweep_that_is_mostly_invalid(tmp_path: Path) -> None:
+    """A note says so, and what to do: on a real clock the machine is late, in the guest the lab is wrong."""
+    folder = write_sweep(
+        tmp_path / "small", [{"arm": value, "knobs": knobs(LOWAT=value)} for value in ("none", "1", "2")]
+    )
+    for value in ("none", "1", "2"):
+        write_run(folder, value, 1, knobs(LOWAT=value), 1000.0)
+    for value in ("1", "2"):
+        file = folder / f"{value}.1" / "run.json"
+        run = json.loads(file.read_text())
+        file.write_text(json.dumps(run | {"status": "invalid", "reason": "because", "verdict": None, "loads": []}))
+    _, first, *_ = table.notes(summarize(load_sweep(folder)))
+    assert first.startswith("2 of 3 runs are invalid, so this sweep tells nothing about LOWAT: ")
+    assert first == table.mostly_invalid(2, 3, load_sweep(folder).record.fabric)
+    assert (table.mostly_invalid(2, 3, "virtual") or "").endswith("if that is invalid, too, report the lab's fault.")
+    assert (table.mostly_invalid(2, 3, "netns") or "").endswith("or use FABRIC=virtual, where no run is late.")
+    assert table.mostly_invalid(1, 3, "netns") is table.mostly_invalid(0, 0, "netns") is None
+
+
 def test_auto_is_a_line(steered: Sweep) -> None:
     """LOWAT=auto is a horizontal line, because it has no place among the values; a value without ok runs is named."""
     rules = [layer for layer in layers(steered) if layer["mark"].get("strokeDash")]

@@ -59,6 +59,13 @@ def _at_front(does: str, seen: str) -> Lie:
     return _during("nginx", 'case "$*" in *-c*) true;; *) false;; esac', does, seen)
 
 
+def _in_the_handshake(does: str, restores: str, seen: str, for_s: float = 0.8) -> Lie:
+    """Returns a lie of the front's place that holds from before the client connects until soon after."""
+    where = 'case "$*" in *-c*) true;; *) false;; esac'
+    does = f"(sleep 5.5; {does}; sleep {for_s}; {restores}) </dev/null >/dev/null 2>&1 &"
+    return Lie(program="nginx", where=where, does=does, seen=seen)
+
+
 def _at_link(does: str, seen: str) -> Lie:
     """Returns a lie in the link's place, where a single call of tc makes all qdiscs."""
     return _during("tc", '[ "$1" = -batch ]', does, seen)
@@ -119,6 +126,54 @@ LIES = {
         f"{_NO_LIMIT}; sleep 1; {_set('tcp_notsent_lowat', '16384')}",
         "bytes unsent in the front's kernel: asked for at",
     ),
+    "LOWAT lowered for a while": _at_front(
+        f"{_set('tcp_notsent_lowat', '4096')}; sleep 3; {_set('tcp_notsent_lowat', '16384')}",
+        "net.ipv4.tcp_notsent_lowat while the pages loaded: asked for 16384, observed 4096",
+    ),
+    "LOWAT set for a moment": replace(
+        _in_the_handshake(
+            _set("tcp_notsent_lowat", "4096"),
+            _set("tcp_notsent_lowat", "4294967295"),
+            "front when the connection stood, net.ipv4.tcp_notsent_lowat: asked for 4294967295, observed 4096",
+            for_s=2.5,
+        ),
+        knobs=("LOWAT=none",),
+    ),
+    "no selective acknowledgments in the handshake": _in_the_handshake(
+        _set("tcp_sack", "0"), _set("tcp_sack", "1"), "selective acknowledgments of the client's connection, from its"
+    ),
+    "a smaller first congestion window in the handshake": _in_the_handshake(
+        "ip route change default via 198.18.1.1 initcwnd 2",
+        "ip route change default via 198.18.1.1",
+        "the congestion window of the client's connection, from its handshake: asked for from 10 to 12 segments, obs",
+    ),
+    "smaller packet buffers when the connection stands": _in_the_handshake(
+        "ip link set dev wire gso_max_segs 2",
+        "ip link set dev wire gso_max_segs 65535",
+        "front when the connection stood, device wire, gso_max_segs: asked for 65535, observed 2",
+        for_s=2.2,
+    ),
+    "a shorter queue for a while": _at_link(
+        f"{_SHAPED} 2: handle 3: netem limit 3 rate 1024000bit; sleep 1;"
+        f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
+        "packets in the bottleneck toward the client soon after it had dropped one: asked for at least",
+    ),
+    "loss in the bottleneck for a moment": _at_link(
+        f"{_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit loss 20%; sleep 0.6;"
+        f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit loss 0%",
+        "packets in the bottleneck toward the client soon after it had dropped one: asked for at least",
+    ),
+    "a front that pauses": _at_front(
+        "sleep 1; for i in 1 2; do kill -STOP $(pidof nginx); sleep 0.4; kill -CONT $(pidof nginx); sleep 0.01; done",
+        "time for which the front had bytes that it did not hand over, although its kernel took some: asked for no",
+    ),
+    "a slow way to the origin while the kernel has bytes": replace(
+        _at_front(
+            "sleep 1.5; tc qdisc add dev to-origin root netem delay 400ms; sleep 3; tc qdisc del dev to-origin root",
+            "time from the client's request for the second in load 1 to its arrival at the origin: asked for",
+        ),
+        knobs=(f"PAGE={Path(__file__).with_name('later.toml')}", "SIZE=716800"),
+    ),
     "send buffer": _at_front(
         _set("tcp_wmem", '"4096 16384 65536"'), "front after the loads, net.ipv4.tcp_wmem: asked for"
     ),
@@ -173,7 +228,7 @@ LIES = {
     ),
     "a front that stalls": _at_front(
         "sleep 1; " + _restored("kill -STOP $(pidof nginx)", "kill -CONT $(pidof nginx)"),
-        "time for which the front had nothing to send, although the origin had handed over responses: asked for no",
+        "time for which the front had bytes that it did not hand over, although its kernel took some: asked for no",
     ),
     "a paced connection for a while": _at_front(
         f'{sys.executable} -I -c "{_PACED}"',
@@ -244,7 +299,7 @@ LIES = {
             "nginx",
             'case "$*" in *second-*) true;; *) false;; esac',
             _NO_LIMIT,
-            "second front after the loads, net.ipv4.tcp_notsent_lowat: asked for 16384",
+            "second front when the connection stood, net.ipv4.tcp_notsent_lowat: asked for 16384",
         ),
         knobs=("VIA=nginx", "VIA_LOWAT=16384"),
     ),

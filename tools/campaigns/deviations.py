@@ -14,8 +14,12 @@ _ROUTES = {
 _ENDS = ("client", "front", "origin")
 _FIRST_S, _LAST_S = 4.0, 9.0
 """The measured load begins some four seconds after the link was made, and ends nine seconds after it or later."""
+_HANDSHAKE_S = (4.0, 6.3)
+"""The client connects in this time, and in the guest at a whole second."""
+_SHORTEST_S, _LONGEST_S = 0.05, 2.0
+_UNDO = "undo"
 _PASSING = ("pause", "send", "hog")
-"""Actions that have an effect only while they last."""
+"""Actions that end by themselves."""
 _SOCKET, _IP, _TCP = 1, 0, 6
 _SYSCTLS: Mapping[str, Sequence[str]] = {
     "tcp_sack": ("0",),
@@ -48,6 +52,7 @@ _SYSCTLS: Mapping[str, Sequence[str]] = {
     "ip_no_pmtu_disc": ("1",),
     "tcp_shrink_window": ("1",),
 }
+_NOTHING = ("loss", "0%", "duplicate", "0%", "corrupt", "0%")
 _SOCKET_OPTIONS: Sequence[tuple[int, int, Sequence[str]]] = (
     (_SOCKET, 7, ("4608", "65536")),  # SO_SNDBUF
     (_SOCKET, 8, ("2304", "32768")),  # SO_RCVBUF
@@ -70,12 +75,14 @@ _SOCKET_OPTIONS: Sequence[tuple[int, int, Sequence[str]]] = (
 class Deviation:
     """A change in a run. kind: for the table. place: the place that is entered. at_s: seconds after the link was made.
 
-    action: the words of tools/campaigns/liar.py. server, lowat: the knobs of the run.
+    for_s: seconds until it is restored; 0 for never. action: the words of tools/campaigns/liar.py. server, lowat: the
+    knobs of the run.
     """
 
     kind: str
     place: str
     at_s: float
+    for_s: float
     action: Sequence[str]
     server: str
     lowat: str
@@ -86,7 +93,8 @@ class Deviation:
         return f"honest-{self.server}-{self.lowat}"
 
     def __str__(self) -> str:
-        return f"{self.server}, LOWAT={self.lowat}: {self.at_s:.1f} s, {self.place}: {' '.join(self.action)}"
+        when = f"{self.at_s:.2f} s" + (f" for {self.for_s:.2f} s" if self.for_s else "")
+        return f"{self.server}, LOWAT={self.lowat}: {when}, {self.place}: {' '.join(self.action)}"
 
 
 def draw(number: int, servers: Sequence[str], *, netem: bool) -> Deviation:
@@ -95,13 +103,19 @@ def draw(number: int, servers: Sequence[str], *, netem: bool) -> Deviation:
     kinds = [kind for kind in _KINDS if netem or kind not in _OF_NETEM]
     kind = kinds[number % len(kinds)]
     place, action = _KINDS[kind](chance, netem=netem)
+    for_s = 0.0
     at_s = chance.choice((0.0, chance.uniform(0, _LAST_S), chance.uniform(_FIRST_S, _LAST_S)))
     if action[0] in _PASSING:
         at_s = chance.uniform(_FIRST_S, _LAST_S)
+    elif kind == _RESTORED:
+        at_s, for_s = chance.uniform(0, _LAST_S), _LONGEST_S * (_SHORTEST_S / _LONGEST_S) ** chance.random()
+    elif kind == _IN_HANDSHAKE:
+        at_s, for_s = chance.uniform(*_HANDSHAKE_S), chance.uniform(_SHORTEST_S, _LONGEST_S)
     return Deviation(
         kind=kind,
         place=place,
         at_s=at_s,
+        for_s=for_s,
         action=action,
         server=servers[chance.randrange(len(servers))],
         lowat=chance.choice(("16384", "none")),
@@ -118,21 +132,17 @@ def _of_link(chance: random.Random, **_: bool) -> _Drawn:
         ((), ("loss", "1%"), ("duplicate", "2%"), ("corrupt", "1%"), ("reorder", "5%"), ("ecn", "loss", "0.5%"))
     )
     delays = chance.random() < 0.6
-    parent, handle, options = ("1:", "2:", (*delay, *more)) if delays else ("2:", "3:", rate)
-    return "link", (
-        "run",
-        "tc",
-        "qdisc",
-        "change",
-        "dev",
-        "to-client",
-        "parent",
-        parent,
-        "handle",
-        handle,
-        "netem",
-        *options,
-    )
+    if delays:
+        where, options, before = (
+            ("1:", "handle", "2:"),
+            (*delay, *more),
+            ("limit", "1000000", "delay", "300ms", *_NOTHING),
+        )
+    else:
+        rest = ("loss", chance.choice(("5%", "20%"))) if chance.random() < 0.2 else ()
+        where, options, before = ("2:", "handle", "3:"), (*rate, *rest), ("limit", "25", "rate", "1024kbit", *_NOTHING)
+    change = ("tc", "qdisc", "change", "dev", "to-client", "parent", *where, "netem")
+    return "link", ("run", *change, *options, _UNDO, *change, *before)
 
 
 def _elsewhere(chance: random.Random, *, netem: bool) -> _Drawn:
@@ -151,12 +161,13 @@ def _elsewhere(chance: random.Random, *, netem: bool) -> _Drawn:
             ("fq",),
             ("fq_codel", "target", "1ms", "interval", "10ms"),
         ]
-    return place, ("run", "tc", "qdisc", "replace", "dev", device, "root", *chance.choice(kinds))
+    undo = (_UNDO, "tc", "qdisc", "del", "dev", device, "root")
+    return place, ("run", "tc", "qdisc", "replace", "dev", device, "root", *chance.choice(kinds), *undo)
 
 
 def _sysctl(chance: random.Random, **_: bool) -> _Drawn:
     name = chance.choice(tuple(_SYSCTLS))
-    return chance.choice(_ENDS), ("sysctl", f"net.ipv4.{name}", chance.choice(_SYSCTLS[name]))
+    return chance.choice(_ENDS), ("file", f"/proc/sys/net/ipv4/{name}", chance.choice(_SYSCTLS[name]))
 
 
 def _route(chance: random.Random, **_: bool) -> _Drawn:
@@ -179,7 +190,8 @@ def _route(chance: random.Random, **_: bool) -> _Drawn:
         )
     )
     route = chance.choice(_ROUTES[place])
-    return place, ("run", "ip", "route", "change", *route.split(), *metric.split())
+    change = ("ip", "route", "change", *route.split())
+    return place, ("run", *change, *metric.split(), _UNDO, *change)
 
 
 def _device(chance: random.Random, **_: bool) -> _Drawn:
@@ -187,18 +199,21 @@ def _device(chance: random.Random, **_: bool) -> _Drawn:
     device = chance.choice((*_DEVICES[place], *(("to-client",) if place == "link" else ())))
     if chance.random() < 0.4:
         offload = chance.choice(("tso", "gso", "gro", "sg", "tx"))
-        return place, ("run", "ethtool", "-K", device, offload, "off" if offload != "gro" else "on")
-    name, value = chance.choice(
+        switch = ("ethtool", "-K", device, offload)
+        now, before = ("on", "off") if offload == "gro" else ("off", "on")
+        return place, ("run", *switch, now, _UNDO, *switch, before)
+    name, value, before = chance.choice(
         (
-            ("mtu", "576"),
-            ("mtu", "1400"),
-            ("mtu", "9000"),
-            ("txqueuelen", "2"),
-            ("gso_max_size", "4000"),
-            ("gso_max_segs", "2"),
+            ("mtu", "576", "1500"),
+            ("mtu", "1400", "1500"),
+            ("mtu", "9000", "1500"),
+            ("txqueuelen", "2", "1000"),
+            ("gso_max_size", "4000", "65536"),
+            ("gso_max_segs", "2", "65535"),
         )
     )
-    return place, ("run", "ip", "link", "set", "dev", device, name, value)
+    change = ("ip", "link", "set", "dev", device, name)
+    return place, ("run", *change, value, _UNDO, *change, before)
 
 
 def _socket(chance: random.Random, **_: bool) -> _Drawn:
@@ -231,6 +246,20 @@ def _hog(chance: random.Random, **_: bool) -> _Drawn:
     return chance.choice(_ENDS), ("hog", *chance.choice((("1", "1.5", "0"), ("10", "0.3", "0.1"))))
 
 
+def _any(chance: random.Random, *, netem: bool) -> _Drawn:
+    """Draws a setting that can be restored; every second time LOWAT, or what a handshake decides."""
+    if chance.random() < 0.5:
+        name = chance.choice(_OF_HANDSHAKES)
+        return chance.choice(("client", "front")), ("file", f"/proc/sys/net/ipv4/{name}", chance.choice(_SYSCTLS[name]))
+    kinds = (_elsewhere, _sysctl, _route, _device, _socket, *((_of_link, _of_link) if netem else ()))
+    return chance.choice(kinds)(chance, netem=netem)
+
+
+_OF_HANDSHAKES = (
+    *("tcp_notsent_lowat", "tcp_sack", "tcp_timestamps", "tcp_window_scaling", "tcp_ecn", "tcp_rmem", "tcp_wmem"),
+    *("tcp_reordering", "tcp_congestion_control", "tcp_base_mss"),
+)
+_RESTORED, _IN_HANDSHAKE = "a setting, for a while", "a setting, during the handshake"
 _KINDS: Mapping[str, Callable[..., _Drawn]] = {
     "an option of the link's qdiscs": _of_link,
     "a qdisc elsewhere": _elsewhere,
@@ -243,5 +272,8 @@ _KINDS: Mapping[str, Callable[..., _Drawn]] = {
     "a client that reads slowly": _stall("client"),
     "other traffic": _traffic,
     "a program that takes the processor": _hog,
+    "a front that stalls": _stall("front"),
+    _RESTORED: _any,
+    _IN_HANDSHAKE: _any,
 }
 _OF_NETEM = ("an option of the link's qdiscs",)

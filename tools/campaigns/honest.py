@@ -2,8 +2,9 @@
 
     python -m tools.campaigns.honest [RUNS]
 
-Server, client, link, kernel settings and page follow from the run's number. Half of the pages are drawn as well
-(tools/campaigns/honest_pages.py), the others are the page `maps`. Of 20 runs 15 are in the guest, as many
+Server, client, link, kernel settings and page follow from the run's number. Two runs of five are such as a command of
+the lab makes, with the grid and the sampling of that command. Of the others, half of the pages are drawn as well
+(tools/campaigns/honest_pages.py); the rest have the page `maps`. Of 20 runs 15 are in the guest, as many
 side by side as there are processors; then come three in namespaces and two in containers, one at a time. If the lab
 refuses a combination, for example because the server lacks a feature, another is drawn. On a real clock a run is
 rightly invalid if the machine delayed its processes. Such a run is repeated when the machine is calm, and the
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,7 +59,7 @@ _KNOBS: dict[str, Sequence[str]] = {
         "1gbit",
         "unlimited",
     ),
-    "DELAY": ("0ms", "1ms", "20ms", "75ms", "100ms", "300ms", "300ms", "1s"),
+    "DELAY": ("0ms", "1ms", "2ms", "5ms", "10ms", "20ms", "75ms", "100ms", "300ms", "300ms", "1s"),
     "FRONT_QDISC": ("stock", "stock", "stock", "fq", "fq_codel", "pfifo_fast"),
     "RATE_UP": ("unlimited", "unlimited", "unlimited", "32kbit", "128kbit", "1mbit"),
     "DELAY_UP": ("0ms", "0ms", "5ms", "150ms", _LIKE_DELAY, _LIKE_DELAY, _LIKE_DELAY),
@@ -81,8 +82,60 @@ _KNOBS: dict[str, Sequence[str]] = {
     "DIALECT": ("plain", "plain", "chrome", "firefox", "safari", "header", "header+no7540", "reprioritize", "update"),
     "WINDOW": ("16M", "1M", "256K", "65535"),
     "CONNECTION_WINDOW": ("as-window", "as-window", "65535", "16M"),
-    "SAMPLE": ("10ms", "10ms", "1ms", "none"),
+    "SAMPLE": ("auto", "10ms", "100ms", "1ms", "none"),
+    "CROSS": ("0", "0", "0", "1", "3"),
 }
+_COMMANDS: Mapping[str, Mapping[str, Sequence[str]]] = {
+    "sweep": {
+        "LOWAT": ("none,131072", "none,4096,16384", "65536,524288"),
+        "RATE": ("128kbps", "1mbit", "10mbit", "100mbit", "1gbit"),
+        "DELAY": ("2ms", "5ms", "10ms", "50ms", "300ms"),
+        "DELAY_UP": (_LIKE_DELAY,),
+        "CC": ("cubic", "bbr"),
+        "SAMPLE": ("100ms",),
+    },
+    "cost": {
+        "LOWAT": ("none,65536", "131072,4096"),
+        "RATE": ("10mbit", "100mbit", "1gbit"),
+        "DELAY": ("2500us", "25ms", "100ms"),
+        "DELAY_UP": (_LIKE_DELAY,),
+        "QUEUE": ("25", "41", "413", "4130"),
+        "SIZE": ("4500K", "6M"),
+        "SNDBUF": ("4M", "8M"),
+        "WINDOW": ("256M",),
+        "JS_DELAY": ("20ms",),
+        "RELOADS": ("1",),
+    },
+    "auto": {
+        "LOWAT": ("none,16384", "auto"),
+        "RATE": ("2mbit", "10mbit", "100mbit"),
+        "DELAY": ("1ms", "5ms", "20ms"),
+        "QUEUE": ("2000",),
+        "SIZE": ("716800", "2M"),
+        "WINDOW": ("256M",),
+        "RELOADS": ("0",),
+        "SAMPLE": ("none",),
+    },
+    "demo": {
+        "LOWAT": ("none,131072", "16384", "1024"),
+        "RATE": ("64kbps", "512kbps", "10mbit", "100mbit", "unlimited"),
+        "DELAY": ("0ms", "20ms", "100ms", "300ms"),
+        "QUEUE": ("10", "25", "100", "1000"),
+        "SHAPER_AT": ("link", "link", "front"),
+        "RELOADS": ("0", "2", "4"),
+    },
+    "gate": {
+        "PLAN": ("probe",),
+        "DIALECT": ("plain", "header", "update"),
+        "PRIORITY": ("spdy", "swap"),
+        "RELOADS": ("0",),
+        "RATE": ("unlimited",),
+        "DELAY": ("0ms",),
+        "SAMPLE": ("100ms", "none"),
+    },
+}
+"""The knobs of the runs that commands make: sweep and knee, cost, auto, demo, and gate and matrix."""
+_OF_COMMANDS = 0.4
 
 
 @dataclass(kw_only=True)
@@ -151,15 +204,22 @@ def _run(number: int, fabric: str, root: Path) -> tuple[dict[str, str], Done, in
 
 
 def draw_run(chance: random.Random, fabric: str, folder: Path) -> dict[str, str]:
-    """Draws knobs; half of them keep their default, so that a run is not unusual in every way.
+    """Draws knobs: those of a command's run, or any. Then half keep their default, so that no run is unusual in all.
 
     folder: where the file of a drawn page is written.
     """
     servers = _IN_CONTAINERS if fabric == "compose" else tuple(catalogue())
-    words = {name: chance.choice(values) for name, values in _KNOBS.items() if chance.random() < 0.5}
+    is_commands = chance.random() < _OF_COMMANDS
+    if is_commands:
+        knobs = chance.choice([*_COMMANDS.values()])
+        words = {name: chance.choice(values) for name, values in knobs.items()}
+    else:
+        words = {name: chance.choice(values) for name, values in _KNOBS.items() if chance.random() < 0.5}
     words |= {"SERVER": chance.choice(servers), "SEED": str(chance.randrange(1, 1000))}
     if words.get("DELAY_UP") == _LIKE_DELAY:
         words["DELAY_UP"] = words.get("DELAY", KNOBS["DELAY"].default)
+    if is_commands:
+        return {"CONTROL": "no"} | words
     if fabric == "virtual" and chance.random() < 0.1:
         words["CLIENT"] = "chromium"
     if fabric == "virtual" and chance.random() < 0.2:

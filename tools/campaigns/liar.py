@@ -1,11 +1,12 @@
 """Changes one thing in a running run, behind the lab's back: the part of `make lies` that runs inside the run.
 
-    python -I liar.py LOG ADDRESS INSTANT-S ACTION WORD...
+    python -I liar.py LOG ADDRESS INSTANT-S FOR-S ACTION WORD...
 
-Waits, enters the network namespace that has the address, does the action, and writes "done" or the error into LOG.
+Waits, enters the network namespace that has the address, does the action, and writes "done" or the error into LOG. If
+FOR-S is not 0, waits so long, and restores what was there before.
 
-    run COMMAND...              runs a command
-    sysctl NAME VALUE           sets a sysctl
+    run COMMAND... [undo COMMAND...]    runs a command, and another one to restore
+    file PATH VALUE             writes into a file, such as that of a sysctl
     socket LEVEL OPTION VALUE   sets an option of every connection of the place's programs
     pause TIMES ON-S OFF-S      stops the place's programs for a while, again and again
     send ADDRESS COUNT GAP-S    sends datagrams
@@ -23,11 +24,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 _NETNS, _PIDFD_GETFD = 0x4000_0000, 438
 _GET_ADDRESS = 0x8915  # SIOCGIFADDR
 _PATIENCE_S = 30.0
+_DOUBLED = ((1, 7), (1, 8))
+"""The options SO_SNDBUF and SO_RCVBUF, of which the kernel tells twice what was set."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -74,9 +78,12 @@ def _programs(inode: int) -> list[int]:
     return found
 
 
-def _set_option(inode: int, level: int, option: int, value: bytes) -> int:
-    """Set an option of all connections; returns their number."""
-    count = 0
+Undo = Callable[[], object]
+
+
+def _set_option(inode: int, level: int, option: int, value: bytes) -> list[Undo]:
+    """Set an option of all connections; returns what restores it on each."""
+    undo: list[Undo] = []
     for pid in _programs(inode):
         pidfd = os.pidfd_open(pid)
         try:
@@ -92,25 +99,28 @@ def _set_option(inode: int, level: int, option: int, value: bytes) -> int:
             except OSError:
                 os.close(descriptor)
                 continue
-            with copied:
-                try:
-                    copied.getpeername()
-                    if copied.family == socket.AF_INET:
-                        copied.setsockopt(level, option, value)
-                        count += 1
-                except OSError as error:
-                    if error.errno not in (107, 22, 92):  # not connected, not for this socket
-                        raise
-    return count
+            try:
+                copied.getpeername()
+                if copied.family == socket.AF_INET:
+                    before = copied.getsockopt(level, option, 16)
+                    if (level, option) in _DOUBLED:
+                        before = struct.pack("=i", struct.unpack("=i", before)[0] // 2)
+                    copied.setsockopt(level, option, value)
+                    undo.append(partial(copied.setsockopt, level, option, before))  # which keeps it open
+            except OSError as error:
+                if error.errno not in (107, 22, 92):  # not connected, not for this socket
+                    raise
+    return undo
 
 
-def _socket(inode: int, level: str, option: str, value: str) -> None:
+def _socket(inode: int, level: str, option: str, value: str) -> Undo:
     packed = struct.pack("=i", int(value)) if value.lstrip("-").isdigit() else value.encode()
     end_s = time.monotonic() + _PATIENCE_S
-    while not _set_option(inode, int(level), int(option), packed):
+    while not (undo := _set_option(inode, int(level), int(option), packed)):
         if time.monotonic() > end_s:
             raise OSError("no connection")
         time.sleep(0.05)
+    return lambda: [each() for each in undo]
 
 
 def _pause(inode: int, times: str, on_s: str, off_s: str) -> None:
@@ -146,17 +156,22 @@ def _hog(_: int, times: str, on_s: str, off_s: str) -> None:
         time.sleep(float(off_s))
 
 
-def _sysctl(_: int, name: str, value: str) -> None:
-    Path("/proc/sys", name.replace(".", "/")).write_text(value)
+def _file(_: int, path: str, value: str) -> Undo:
+    before = Path(path).read_text()
+    Path(path).write_text(value)
+    return partial(Path(path).write_text, before)
 
 
-def _run(_: int, *command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, text=True)
+def _run(_: int, *words: str) -> Undo:
+    at = words.index("undo") if "undo" in words else len(words)
+    run = partial(subprocess.run, check=True, capture_output=True, text=True)
+    run(words[:at])
+    return partial(run, words[at + 1 :])
 
 
-_ACTIONS: dict[str, Callable[..., None]] = {
+_ACTIONS: dict[str, Callable[..., Undo | None]] = {
     "run": _run,
-    "sysctl": _sysctl,
+    "file": _file,
     "socket": _socket,
     "pause": _pause,
     "send": _send,
@@ -172,11 +187,15 @@ def _tell(what: str) -> None:
 
 def main() -> None:
     """Does the action, and writes down whether it could."""
-    _, address, instant_s, action, *words = sys.argv[1:]
+    _, address, instant_s, for_s, action, *words = sys.argv[1:]
     time.sleep(float(instant_s))
     try:
-        _ACTIONS[action](_enter(address), *words)
+        undo = _ACTIONS[action](_enter(address), *words)
         told = "done"
+        if float(for_s):
+            assert undo is not None, "what ends by itself is not restored"
+            time.sleep(float(for_s))
+            undo()
     except subprocess.CalledProcessError as error:
         told = f"{' '.join(error.cmd)}: {error.stderr.strip()}"
     except OSError as error:

@@ -2,7 +2,7 @@
 
     python -m tools.campaigns.lies [RUNS]
 
-A run's number decides what is changed, where and when (deviations.py); nothing is restored. Of six runs five are in the
+A run's number decides what is changed, where and when, and for how long (deviations.py). Of six runs five are in the
 guest, and one in namespaces. A run is *believed* if it is ok although a time of its measured load differs from that of
 an undisturbed run by more than a TLS record takes; on a real clock also by more than the lab's tolerance, and by more
 than three undisturbed runs differ. A change that could not be made, for example because the load had ended, is replaced
@@ -121,7 +121,7 @@ def carry_out(fabric: str, deviations: Sequence[Deviation]) -> Iterator[tuple[De
             undisturbed = {name: knobs for name, knobs in arms.items() if name.startswith("honest-")}
             arms |= {f"{name}-{more}": knobs for name, knobs in undisturbed.items() for more in _MORE}
         for name, each in names.items():
-            words = (ADDRESSES[each.place], f"{each.at_s:.3f}", *each.action)
+            words = (ADDRESSES[each.place], f"{each.at_s:.3f}", f"{each.for_s:.3f}", *each.action)
             (root / f"{name}.lie").write_text("\n".join(words) + "\n")
         with _stand_ins(root):
             done = together(root / "results", arms, *_KNOBS, f"FABRIC={fabric}")

@@ -6,7 +6,7 @@ from priolab.experiments.errors import InvalidRun
 from priolab.experiments.testbed.places import Portrayed
 
 _KIND = ", kind"
-BEFORE, AFTER = "before the loads", "after the loads"
+BEFORE, STANDING, AFTER = "before the loads", "when the connection stood", "after the loads"
 _CLOCK_NS = 1000
 """tc(8) and the kernel round times to some 64 ns, and tc reads fractions of a microsecond from decimal digits."""
 _ROUNDED = 1e-4
@@ -25,7 +25,7 @@ def differences(portrayed: Portrayed) -> Iterator[tuple[str, str | None, str | N
 
 
 def check_pictures(places: Sequence[Portrayed], when: str) -> None:
-    """Checks that every setting of every place is as requested. when: BEFORE or AFTER. Raises InvalidRun."""
+    """Checks that every setting of every place is as requested. when: BEFORE, STANDING or AFTER. Raises InvalidRun."""
     for portrayed in places:
         for name, asked, seen in differences(portrayed):
             raise InvalidRun(f"{portrayed.place} {when}, {name}", asked, seen)

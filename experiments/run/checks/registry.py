@@ -29,7 +29,8 @@ _OF_LOGS = "tests/unit/analysis/loads/test_contradictions.py"
 CHECKS = (
     Check(
         name="pictures of the places",
-        compares="all settings of all places, before and after the loads, with the lab's requests",
+        compares="all settings of all places, before and after the loads and when the connection stood, with the "
+        "lab's requests",
         by=(f"{_RUN}.checks.pictures.check_pictures",),
         test="tests/lab/test_drawn_lies.py::test_no_drawn_deviation_is_believed",
     ),
@@ -74,6 +75,18 @@ CHECKS = (
         compares="its congestion control, LOWAT and send buffer with the scenario",
         by=(f"{_SETTINGS}.check_live_socket", f"{_SETTINGS}.live_socket_state"),
         test=f"{_UNIT}/test_settings.py::test_another_live_socket_is_invalid",
+    ),
+    Check(
+        name="the handshake",
+        compares="what the client's connection has from it with the settings of both ends",
+        by=(f"{_RUN}.checks.handshake.check_handshake",),
+        test=f"{_UNIT}/test_handshake.py::test_a_setting_that_was_another_for_the_handshake",
+    ),
+    Check(
+        name="LOWAT while pages load",
+        compares="the sysctl at each sample of the front's process with the scenario",
+        by=(f"{_SETTINGS}.check_sysctl",),
+        test=f"{_UNIT}/test_settings.py::test_lowat_that_was_another_for_a_while",
     ),
     Check(
         name="the sampled connection",
@@ -155,6 +168,12 @@ CHECKS = (
         test=f"{_UNIT}/test_traffic.py::test_a_flow_that_was_missing",
     ),
     Check(
+        name="pauses of cross traffic",
+        compares="for how long each flow had bytes to send with the time of the loads",
+        by=(f"{_RUN}.checks.traffic.check_sending",),
+        test=f"{_UNIT}/test_traffic.py::test_a_flow_that_pauses",
+    ),
+    Check(
         name="captures",
         compares="the packets that a capture missed with none",
         by=("priolab.experiments.testbed.tap.listening",),
@@ -215,6 +234,12 @@ CHECKS = (
         test=f"{_OF_LOGS}::test_more_unsent_than_lowat_allows",
     ),
     Check(
+        name="dropped packets",
+        compares="the packets in the bottleneck soon after a drop with QUEUE",
+        by=(f"{_LOADS}.queue_check._dropped",),
+        test="tests/unit/analysis/loads/test_queue_check.py::test_a_queue_that_was_shorter_for_a_while",
+    ),
+    Check(
         name="rate of arrival",
         compares="the rate at which data arrive while packets wait in the bottleneck with the link's rate",
         by=(f"{_LOADS}.rate_check.rate_contradictions",),
@@ -246,8 +271,9 @@ CHECKS = (
     ),
     Check(
         name="an idle front",
-        compares="a front that sends nothing with the responses that it has, and with the room in both windows",
-        by=tuple(f"{_LOADS}.idle_checks.{name}" for name in ("_nothing_to_send", "_unused_window")),
+        compares="a front that hands nothing over with the bytes that it has and its kernel would take, and a kernel "
+        "that sends nothing with the room in both windows",
+        by=tuple(f"{_LOADS}.idle_checks.{name}" for name in ("_not_handed_over", "_unused_window")),
         test="tests/unit/analysis/loads/test_idle_checks.py::test_a_front_or_an_origin_that_stalls",
     ),
     Check(

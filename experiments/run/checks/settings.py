@@ -124,6 +124,14 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
 
 
+def check_sysctl(scenario: Scenario, processes: Sequence[ProcessSample]) -> None:
+    """Checks that the sysctl of LOWAT had its value at each sample of the front's process. Raises InvalidRun."""
+    asked = scenario.lowat_bytes or LOWAT_MOST
+    for sample in processes:
+        if sample.sysctl_bytes not in (None, asked):
+            raise InvalidRun(f"{LOWAT} while the pages loaded", asked, sample.sysctl_bytes)
+
+
 def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the largest TLS record that the client decrypted. Raises InvalidRun.
 

@@ -5,14 +5,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from priolab.common.formats.counters import FrontReading
 from priolab.common.formats.plan import Disturbance
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSample, SocketSample
-from priolab.common.packets import PACKET_BYTES
+from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
 from priolab.experiments.errors import InvalidRun
 from priolab.experiments.results.run_folder import RunFolder, last_line, read_json
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
+from priolab.netem.calibration import Tolerance
 from priolab.netem.carried import Received
 
 _MARGIN_BYTES = 1024
@@ -27,26 +29,44 @@ Such connections are a browser's spare ones, and the other one of a disturbed pr
 handshake and some 2 KiB of responses: with a front on rustls 3,645 bytes."""
 
 
+_WINDOW_MARGIN_BYTES = INITIAL_WINDOW_SEGMENTS * SEGMENT_BYTES
+"""Tolerance without samples for what was sent again after the last reading: an initial window."""
+
+_TICKS_US = 2 * 10**4
+"""Two ticks of a kernel that has a hundred a second."""
+
 _DATAGRAM_MARGIN_BYTES = 16 * 1024
 """Tolerance for datagrams that came after the client had all responses."""
 
 
-def check_carried(came: Received, folder: RunFolder, scenario: Scenario, sockets: Sequence[SocketSample]) -> None:
+def check_carried(
+    came: Received,
+    folder: RunFolder,
+    scenario: Scenario,
+    sockets: Sequence[SocketSample],
+    readings: Sequence[FrontReading],
+) -> None:
     """Checks that the link carried the bytes that the client received and the front retransmitted. Raises InvalidRun.
 
-    came: what the link carried from the front during the loads. sockets: the samples of the front's socket. With
-    SHAPER_AT=front, packets are lost before they reach the link, so retransmitted bytes may have crossed the link only
-    once.
+    came: what the link carried from the front during the loads. sockets: the samples of the front's socket. readings:
+    those of the front's counters, which tell what was retransmitted if there are too few samples. With SHAPER_AT=front,
+    packets are lost before they reach the link, so retransmitted bytes may have crossed the link only once.
     """
+    again_bytes: int | None
     if len(sockets) < FEWEST_LOOKS:
-        return  # too few samples to know how many bytes were retransmitted
+        again_bytes = readings[-1].counts.retransmitted_bytes
+        on_the_way_bytes = _WINDOW_MARGIN_BYTES
+    else:
+        again_bytes = sockets[-1].bytes_retrans
+        # What was on its way when the socket was sampled last may have been sent again since.
+        on_the_way_bytes = sockets[-1].unacked_segments * sockets[-1].mss_bytes
+    if again_bytes is None:
+        return
     arrived_bytes = _arrived_bytes(folder, scenario.client)
-    most_bytes = arrived_bytes + sockets[-1].bytes_retrans
+    most_bytes = arrived_bytes + again_bytes
     least_bytes = arrived_bytes if scenario.shaper_at is ShaperAt.FRONT else most_bytes
     has_others = scenario.client.is_browser or scenario.disturb is Disturbance.CONNECTION
-    margin_bytes = _OTHERS_MARGIN_BYTES if has_others else _MARGIN_BYTES
-    # What was on its way when the socket was sampled last may have been sent again since.
-    margin_bytes += sockets[-1].unacked_segments * sockets[-1].mss_bytes
+    margin_bytes = on_the_way_bytes + (_OTHERS_MARGIN_BYTES if has_others else _MARGIN_BYTES)
     if not least_bytes - margin_bytes <= came.payload_bytes <= most_bytes + margin_bytes:
         raise InvalidRun(
             "bytes that the link carried from the front during the loads",
@@ -103,6 +123,19 @@ def check_cross(scenario: Scenario, observed: Mapping[str, Any], span: Span) -> 
     arrived, sent = observed["cross_arrived_bytes"], observed["cross_sent_bytes"]
     if not 0 < arrived <= sent + _CROSS_MARGIN_BYTES:
         raise InvalidRun("bytes of cross traffic that arrived", f"at most the {sent} that entered the link", arrived)
+
+
+def check_sending(passed_ns: int, before_us: Sequence[int], after_us: Sequence[int], tolerance: Tolerance) -> None:
+    """Checks that every flow of the cross traffic always had bytes to send.
+
+    passed_ns: the time between two readings of ActiveCross.sending_us, which are before_us and after_us, in the flows'
+    order. The kernel counts in ticks. Raises InvalidRun.
+    """
+    least_us = (passed_ns - tolerance.round_trip_ns) // 1000 - _TICKS_US
+    for first_us, last_us in zip(sorted(before_us), sorted(after_us), strict=False):
+        if last_us - first_us < least_us:
+            what = "time in us for which a flow of the cross traffic had bytes to send"
+            raise InvalidRun(what, f"at least {least_us}", last_us - first_us)
 
 
 def _arrived_bytes(folder: RunFolder, client: ClientKind) -> int:

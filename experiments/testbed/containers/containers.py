@@ -374,6 +374,10 @@ class Containers:
         """Returns the settings of each place but the origin's, as requested and as they are."""
         return self._pictures.portrayed()
 
+    def portrayed_beside_loads(self) -> Sequence[Portrayed]:
+        """Returns nothing: programs of the engine would have to start in each container."""
+        return ()
+
     def live_sockets(self, client: Process | None) -> AbstractContextManager[LiveSockets]:
         """Returns what looks at no connection: only the gauge can, which looks at that of front and client."""
         del client

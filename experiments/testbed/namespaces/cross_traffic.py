@@ -7,7 +7,7 @@
 The receiver of the flows is a process in the client's place.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CROSS, w
 from priolab.experiments.testbed.places import ActiveCross
 from priolab.netem.shaper import also_from
 from priolab.netem.shaper_kind import Shaper
+from priolab.proxy.socket_diag import Connections
 
 JOURNAL = "cross.jsonl"
 _PORT = 5201
@@ -68,8 +69,16 @@ def crossing(
 
                 patience_s = HELPER_S + _HANDSHAKES * scenario.cross * scenario.link.round_trip_ns / 10**9
                 wait_until(is_open, patience_s, sender.check_alive, name)
-                yield ActiveCross(
-                    processes=(sender, receiver),
-                    carried=partial(link.received, TO_CROSS),
-                    portrayed=cross.portrayed,
-                )
+                with cross.entered():
+                    connections = Connections()
+                with connections:
+                    yield ActiveCross(
+                        processes=(sender, receiver),
+                        carried=partial(link.received, TO_CROSS),
+                        sending_us=partial(_sending_us, connections),
+                        portrayed=cross.portrayed,
+                    )
+
+
+def _sending_us(connections: Connections) -> Sequence[int]:
+    return [flow.busy_us for _, flow in connections.sample(0)]

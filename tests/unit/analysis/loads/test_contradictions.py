@@ -338,9 +338,12 @@ def test_an_origin_that_stalls_in_the_middle_of_a_response(late_ms: int, lines: 
         )
 
 
-@pytest.mark.parametrize(("writable_ms", "lines"), [(1100, 1), (1500, 0)])
-def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(writable_ms: int, lines: int) -> None:
-    """A request may wait at the front as long as the front's kernel has unsent bytes, and no longer."""
+@pytest.mark.parametrize(
+    ("what", "until_ms", "lines"),
+    [("unread notsent", 1100, 1), ("unread notsent", 1500, 0), ("notsent", 1500, 1), ("unread sndbuf", 1500, 1)],
+)
+def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(what: str, until_ms: int, lines: int) -> None:
+    """A request may wait at the front as long as it is seen unread there, and the kernel takes no bytes."""
     world = honest()
     document, late_ns = world.evidence.requests[1], 400 * MS
     late = replace(
@@ -348,7 +351,9 @@ def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(writable_
     )
     requests = (world.evidence.requests[0], late, *world.evidence.requests[2:])
     sockets = tuple(
-        replace(sample, notsent_bytes=1) if 1000 * MS <= sample.t_ns < writable_ms * MS else sample
+        replace(sample, **{f"{each}_bytes": 9000 for each in what.split()})
+        if 1000 * MS <= sample.t_ns < until_ms * MS
+        else sample
         for sample in world.layers.sockets
     )
     world = replace(
@@ -356,8 +361,8 @@ def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(writable_
         evidence=replace(world.evidence, requests=requests),
         layers=replace(world.layers, sockets=sockets),
     )
-    what = "time from the client's request for the page in load 1 to its arrival at the origin"
-    assert len([line for line in world.told() if line.startswith(what)]) == lines
+    said = "time from the client's request for the page in load 1 to its arrival at the origin"
+    assert len([line for line in world.told() if line.startswith(said)]) == lines
     sent_ns = document.received_ns
     at_work = ServiceSpan(t_ns=sent_ns, until_ns=sent_ns + late_ns)
     world = replace(world, layers=replace(world.layers, service=(at_work,)))

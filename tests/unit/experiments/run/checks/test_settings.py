@@ -1,5 +1,6 @@
 """Tests that compare requested settings with observed ones."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from priolab.experiments.run.checks.settings import (
     check_record,
     check_seen,
     check_settings,
+    check_sysctl,
     check_unchanged,
     live_socket_state,
 )
@@ -158,6 +160,16 @@ def test_another_live_socket_is_invalid(name: str, value: object) -> None:
         check_live_socket(scenario_from({}), LIVE | {"socket_lowat": [2**32 - 1]})
     with pytest.raises(InvalidRun, match="the front's socket: asked for samples"):
         live_socket_state([], [])
+
+
+def test_lowat_that_was_another_for_a_while() -> None:
+    """The sysctl is read with each sample of the process. A record without it says nothing."""
+    samples = [replace(process_sample(t_ns, 40_000), sysctl_bytes=16_384) for t_ns in range(9)]
+    check_sysctl(scenario_from({"LOWAT": "16384"}), [process_sample(0, 40_000), *samples])
+    check_sysctl(scenario_from({"LOWAT": "auto"}), [replace(samples[0], sysctl_bytes=2**32 - 1)])
+    samples[4] = replace(samples[4], sysctl_bytes=4096)
+    with pytest.raises(InvalidRun, match="tcp_notsent_lowat while the pages loaded: asked for 16384, observed 4096"):
+        check_sysctl(scenario_from({"LOWAT": "16384"}), samples)
 
 
 def test_a_front_that_was_not_seen_to_the_end() -> None:

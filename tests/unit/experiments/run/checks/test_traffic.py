@@ -8,11 +8,19 @@ from typing import Any, cast
 
 import pytest
 
+from priolab.common.formats.counters import Counts, FrontReading
 from priolab.experiments.errors import InvalidRun
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.checks.rate_steps import Span
-from priolab.experiments.run.checks.traffic import check_carried, check_cross, check_datagrams, observed_cross
+from priolab.experiments.run.checks.traffic import (
+    check_carried,
+    check_cross,
+    check_datagrams,
+    check_sending,
+    observed_cross,
+)
 from priolab.experiments.scenario.knobs import scenario_from
+from priolab.netem.calibration import VIRTUAL
 from priolab.netem.carried import Received
 
 ARRIVED, AGAIN, PACKET = 1_000_000, 50_000, 1448
@@ -37,7 +45,7 @@ def _check(
     (folder / "client" / "arrivals.jsonl").write_text(f'{{"t_ns": 1, "tcp_bytes": {ARRIVED}}}\n')
     sockets = cast("Any", [last or Sample()] * 100)
     scenario = scenario_from({"SHAPER_AT": shaper_at, **(knobs or {})})
-    check_carried(cast("Any", Came(came_bytes)), RunFolder(folder), scenario, sockets)
+    check_carried(cast("Any", Came(came_bytes)), RunFolder(folder), scenario, sockets, ())
 
 
 @pytest.mark.parametrize(
@@ -97,6 +105,19 @@ def test_what_may_have_been_sent_again_after_the_last_sample(tmp_path: Path) -> 
     _check(tmp_path, "link", ARRIVED + AGAIN + 2 * PACKET, Sample(unacked_segments=2))
 
 
+@pytest.mark.parametrize("more_bytes", [-20 * PACKET, 20 * PACKET])
+def test_foreign_packets_without_samples(tmp_path: Path, more_bytes: int) -> None:
+    """With SAMPLE=none the front's counters tell what was sent again, to within an initial window."""
+    _check(tmp_path, "link", ARRIVED + AGAIN)
+    reading = FrontReading(load=4, counts=Counts(retransmitted_bytes=AGAIN))
+    scenario, folder = scenario_from({}), RunFolder(tmp_path)
+    check_carried(cast("Any", Came(ARRIVED + AGAIN + PACKET)), folder, scenario, (), [reading])
+    with pytest.raises(InvalidRun, match="bytes that the link carried from the front during the loads"):
+        check_carried(cast("Any", Came(ARRIVED + AGAIN + more_bytes)), folder, scenario, (), [reading])
+    unknown = FrontReading(load=4, counts=Counts())
+    check_carried(cast("Any", Came(ARRIVED + AGAIN + more_bytes)), folder, scenario, (), [unknown])
+
+
 def test_the_other_connection_of_a_disturbance(tmp_path: Path) -> None:
     """The handshake and the first bytes of another connection make a probe that has one no invalid run."""
     probe = {"PLAN": "probe", "PAGE": "pair", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
@@ -141,3 +162,10 @@ def test_cross_traffic_that_did_not_cross(tmp_path: Path, arrived: int) -> None:
     """Nothing that arrived, or more than entered the link, makes the run invalid."""
     with pytest.raises(InvalidRun, match=f"bytes of cross traffic that arrived.* observed {arrived}"):
         _crossed(tmp_path, [(1, 2)], arrived=arrived)
+
+
+def test_a_flow_that_pauses() -> None:
+    """Its kernel has nothing to send for some time. A flow that waits for the link has."""
+    check_sending(9 * 10**9, [1_000_000, 500_000], [10_000_000, 9_490_000], VIRTUAL)
+    with pytest.raises(InvalidRun, match=r"flow of the cross traffic .* for at least 8977000, observed 8700000"):
+        check_sending(9 * 10**9, [1_000_000, 500_000], [10_000_000, 9_200_000], VIRTUAL)
