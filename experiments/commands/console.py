@@ -71,6 +71,14 @@ _TICK_S = 5.0
 _LONGEST_COMPLAINT = 1500
 
 
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line, which has an exit code for it."""
+
+    def on_broken_pipe(self) -> None:
+        """Raises the BrokenPipeError that is being handled."""
+        raise
+
+
 class Report:
     """Writes text for people. Output to a file or a pipe has no colours and no changing lines.
 
@@ -78,7 +86,7 @@ class Report:
     """
 
     def __init__(self, *, aside: bool = False) -> None:
-        self._console = Console(stderr=aside, highlight=False, soft_wrap=True, emoji=False)
+        self._console = _Console(stderr=aside, highlight=False, soft_wrap=True, emoji=False)
         if not self._console.is_terminal:
             self._console.width = _WIDTH_OF_A_FILE
         self._head: Sequence[str] = ()
