@@ -26,7 +26,6 @@ from priolab.common.netlink import Inquiry
 from priolab.proxy.live_socket import LiveSocket
 from priolab.proxy.socket_diag import SocketDiag
 from priolab.proxy.socket_options import OptionsJournal, options_of
-from priolab.proxy.usage import usage
 
 _SOON_NS = 10**8
 """The shortest time between samples of the process."""
@@ -167,9 +166,7 @@ class Sampler:
             return  # the client has not connected, so no process has its connection
         lowat_bytes, pid = self._live.lowat_bytes(port), self._live.holder
         if lowat_bytes is not None and pid is not None:
-            sample = ProcessSample(
-                t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, **vars(usage(pid)), sampler=self._cost
-            )
+            sample = ProcessSample(t_ns=now_ns, pid=pid, peer_port=port, lowat_bytes=lowat_bytes, sampler=self._cost)
             self._processes.write(sample.to_json() + "\n")
         elif self._live.holder_ended:
             raise FrontLost("the process that served the client has ended")

@@ -207,7 +207,7 @@ class Report:
             return planned_work.head(request.name, work, now_s, now_s - started)
 
         with self.ticking(head, style="bold", rows=lambda: work.of_arms(time.monotonic())):
-            yield planned_work.noted_in(work, self.reused)
+            yield planned_work.noted_in(work, self.reused, self.note)
 
     @contextmanager
     def busy(self, doing: str) -> Iterator[None]:
@@ -224,6 +224,7 @@ class Report:
             step=show if steps else lambda *_: None,
             ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()),
             reused=self.reused,
+            note=self.note,
         )
 
     def reused(self, folder: Path) -> None:

@@ -1,7 +1,5 @@
 """The command line: words such as LOWAT=16384 may stand anywhere, and what nobody knows is refused."""
 
-import sys
-
 import pytest
 
 from priolab.experiments import cli
