@@ -1,7 +1,8 @@
 """The program `priolab`, or `python -m priolab.experiments`: runs a command, and handles signals before and after.
 
 While the modules of the command line are imported, there is nothing to clean up yet. A signal that arrives then ends
-the process at once, with a message of one line. When the command has ended, signals are ignored.
+the process at once, with a message of one line. When the command has ended, signals are ignored. The launcher
+(launcher/priolab) starts this process with SIGINT blocked, so Ctrl-C waits until this module handles it.
 """
 
 import gc
@@ -9,9 +10,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from priolab.experiments.host.interruption import STOPS
+from priolab.experiments.host.streams import open_streams, written
 
 
 def main() -> int:
@@ -24,8 +27,10 @@ def main() -> int:
 def guarded(program: Callable[[], int]) -> int:
     """Calls a function that imports what it needs and handles signals then; returns its result, the exit code."""
     _from_now_on(_end)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
+    open_streams()
     try:
-        return program()
+        return written(program)
     finally:
         _from_now_on(signal.SIG_IGN)
 
@@ -46,7 +51,8 @@ def _from_now_on(handler: Callable[[int, FrameType | None], None] | signal.Handl
 
 
 def _end(number: int, _: FrameType | None) -> None:
-    os.write(2, f"priolab: interrupted by {signal.Signals(number).name}; nothing was kept\n".encode())
+    with suppress(OSError):
+        os.write(2, f"priolab: interrupted by {signal.Signals(number).name}; nothing was kept\n".encode())
     os._exit(128 + number)
 
 

@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TextIO
 
 from priolab.common.formats.files import FolderError
 from priolab.experiments.commands.console import Report
@@ -56,24 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"Here you can use {', '.join(sorted(_ANYWHERE))}"
         )
         return 1
+    options = Namespace(kept=None, print_folder=False)  # kept: a function that says what an interruption leaves
+    report = Report()
     try:
-        options = _options(command_line(words), words)
+        _parse(command_line(words), words, options)
+        report = Report(aside=options.print_folder)
+        raise_interrupted()
+        code = int(options.do(options, report) or 0)
+        sys.stdout.flush()
+        return code
     except ImportError as error:
         if error.name != "vl_convert":  # the library that draws; a command that needs it imports it at once
             raise
         from priolab.experiments.commands.drawing import no_figures
 
-        Report().complain(no_figures() or str(error))
+        report.complain(no_figures() or str(error))
         return 1
-    options.kept = None  # a command may set a function that describes what an interruption leaves
-    options.print_folder = getattr(options, "print_folder", False)
-    report = Report(aside=options.print_folder)
-    try:
-        raise_interrupted()
-        code = int(options.do(options, report) or 0)
-        if not _is_closed(sys.stdout):
-            sys.stdout.flush()
-        return code
     except BrokenPipeError:  # the reader closed the pipe; Python's remaining output must not fail at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
@@ -92,11 +89,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Interrupted as interruption:
         report.complain(f"interrupted by {interruption.name}; {_kept(options)}")
         return interruption.code
-
-
-def _is_closed(stream: TextIO | None) -> bool:
-    """True if this process was started without the stream, as by `priolab ... >&-`."""
-    return stream is None
 
 
 def _kept(options: Namespace) -> str:
@@ -158,22 +150,21 @@ class _Version(Action):
         parser.exit()
 
 
-def _options(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
-    """Parses the command line. Words such as LOWAT=16384 may follow an option, which argparse alone would refuse.
+def _parse(parser: ArgumentParser, words: Sequence[str], options: Namespace) -> None:
+    """Parses the command line into options. Words such as LOWAT=16384 may follow an option; argparse would refuse it.
 
     If a command runs another command, that one follows `--`, and is not parsed.
     """
     own = words[: words.index("--")] if "--" in words else words
-    options, later = parser.parse_known_args(own)
+    _, later = parser.parse_known_args(own, options)
     if hasattr(options, "command"):
         options.command = words[len(own) + 1 :]
     elif own != words:
-        options, later = parser.parse_known_args(words)
+        _, later = parser.parse_known_args(words, options)
     if later and (not hasattr(options, "words") or any(word.startswith("-") for word in later)):
         parser.error(f"unrecognized arguments: {' '.join(later)}")
     if later:
         options.words += later
-    return options
 
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from priolab.common.formats.counters import Counts, FrontReading
 from priolab.common.formats.samples import counts_of
 from priolab.proxy.descriptors import read_beginning, with_descendants
+from priolab.proxy.procfs import number_in, threads
 from priolab.proxy.socket_diag import SocketDiag
-from priolab.proxy.usage import number_in, threads
 
 if TYPE_CHECKING:  # the guest, which counts by itself, should not load the module
     from priolab.proxy.calls import Calls

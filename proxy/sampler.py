@@ -28,7 +28,6 @@ from priolab.common.netlink import Inquiry
 from priolab.proxy.live_socket import LiveSocket
 from priolab.proxy.socket_diag import SocketDiag
 from priolab.proxy.socket_options import OptionsJournal, options_of
-from priolab.proxy.usage import usage
 
 _SOON_NS = 10**8
 """The shortest time between samples of the process."""
@@ -181,7 +180,6 @@ class Sampler:
                 pid=pid,
                 peer_port=port,
                 lowat_bytes=lowat_bytes,
-                **vars(usage(pid)),
                 sampler=self._cost,
                 sysctl_bytes=int(os.pread(self._lowat, _NUMBER_BYTES, 0)),
             )

@@ -84,9 +84,7 @@ class ProcessSample:
     """A line of front/process.jsonl: the front's process that serves the client, and TCP_NOTSENT_LOWAT of its socket.
 
     lowat_bytes: the socket's own value; 0 if the sysctl applies. peer_port: the client's port, of the connection that
-    has carried most bytes; None if none is established. cpu_ns, voluntary_switches, involuntary_switches, read_calls,
-    write_calls: totals of all threads of the process; threads that have ended count only for the calls, read(2) and
-    write(2) in proc(5). None if the kernel does not count them. sampler: the total cost of the sampler. sysctl_bytes:
+    has carried most bytes; None if none is established. sampler: the total cost of the sampler. sysctl_bytes:
     net.ipv4.tcp_notsent_lowat of the front's place; None in older records.
     """
 
@@ -94,11 +92,6 @@ class ProcessSample:
     pid: int
     peer_port: int | None
     lowat_bytes: int
-    cpu_ns: int | None
-    voluntary_switches: int | None
-    involuntary_switches: int | None
-    read_calls: int | None
-    write_calls: int | None
     sampler: Cost
     sysctl_bytes: int | None = None
 

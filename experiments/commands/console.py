@@ -71,6 +71,14 @@ _TICK_S = 5.0
 _LONGEST_COMPLAINT = 1500
 
 
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line, which has an exit code for it."""
+
+    def on_broken_pipe(self) -> None:
+        """Raises the BrokenPipeError that is being handled."""
+        raise
+
+
 class Report:
     """Writes text for people. Output to a file or a pipe has no colours and no changing lines.
 
@@ -78,7 +86,7 @@ class Report:
     """
 
     def __init__(self, *, aside: bool = False) -> None:
-        self._console = Console(stderr=aside, highlight=False, soft_wrap=True, emoji=False)
+        self._console = _Console(stderr=aside, highlight=False, soft_wrap=True, emoji=False)
         if not self._console.is_terminal:
             self._console.width = _WIDTH_OF_A_FILE
         self._head: Sequence[str] = ()
@@ -200,7 +208,7 @@ class Report:
             return planned_work.head(request.name, work, now_s, now_s - started)
 
         with self.ticking(head, style="bold", rows=lambda: work.of_arms(time.monotonic())):
-            yield planned_work.noted_in(work, self.reused)
+            yield planned_work.noted_in(work, self.reused, self.note)
 
     @contextmanager
     def busy(self, doing: str) -> Iterator[None]:
@@ -217,6 +225,7 @@ class Report:
             step=show if steps else lambda *_: None,
             ended=lambda name, status, reason: show(name, f"{status} {reason or ''}".strip()),
             reused=self.reused,
+            note=self.note,
         )
 
     def reused(self, folder: Path) -> None:

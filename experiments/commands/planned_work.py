@@ -59,12 +59,13 @@ def work_of_experiment(request: Request) -> Work:
     )
 
 
-def noted_in(work: Work, reused: Callable[[Path], None]) -> Progress:
-    """Returns the functions by which runs report to `work`. reused: see Progress."""
+def noted_in(work: Work, reused: Callable[[Path], None], note: Callable[[str], None]) -> Progress:
+    """Returns the functions by which runs report to `work`. reused, note: see Progress."""
     return Progress(
         step=lambda name, text: work.step(name, text, time.monotonic()),
         ended=lambda name, status, _: work.ended(name, status, time.monotonic()),
         reused=reused,
+        note=note,
         begun=lambda name, folder: work.begun(name, folder, time.monotonic()),
         carried_out=work.carried_out,
     )

@@ -51,13 +51,13 @@ class _Refused(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of setup.sh; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    raise_interrupted()
     try:
-        words += words_in(os.environ.get(MAKE_VARIABLE, ""))
-    except ValueError as error:
-        complain(f"make: {error}; knobs are given as NAME=VALUE")
-        return _BAD_INPUT
-    try:
+        raise_interrupted()
+        try:
+            words += words_in(os.environ.get(MAKE_VARIABLE, ""))
+        except ValueError as error:
+            complain(f"make: {error}; knobs are given as NAME=VALUE")
+            return _BAD_INPUT
         return set_up(words, makes_environment=True)
     except Interrupted as interruption:
         complain(f"interrupted by {interruption.name}; finished steps are kept, and the same command continues")

@@ -4,12 +4,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from priolab.analysis.reports.markdown import with_places, without_marks
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.results.run_folder import check_document, write_document
 
 
@@ -60,8 +60,8 @@ class Study:
 
         check_document(path, self.step)
         check_programs(self.arms())
-        with TemporaryDirectory(prefix=f"priolab-{self.name}-") as results:
-            found = self.measure(Path(results), report)
+        with scratch_folder(f"priolab-{self.name}-") as results:
+            found = self.measure(results, report)
         text = filled_document(self.name, found.places)
         for name, content in {path.name: text.encode(), **found.beside}.items():
             write_document(path.with_name(name), content, self.step)

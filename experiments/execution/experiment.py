@@ -34,7 +34,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
     executor = Local(manner, request.side_by_side or side_by_side(scenarios, manner.fabric), progress=progress)
     tools = executor.prepare(scenarios, partial(progress.step, "preparation"))
     fingerprint = fingerprint_here(request, tools)
-    if request.reuse and (found := newest(request.results.resolve(), fingerprint)):
+    if request.reuse and (found := newest(request.results.resolve(), fingerprint, progress.note)):
         progress.reused(found)
         return found
     started = datetime.now(UTC)

@@ -6,12 +6,14 @@ differ by chance alone, so the lab reuses the newest such experiment whose runs 
 
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from priolab.analysis.records.runs import load_experiment
+from priolab.common.formats.reading import FolderError
 from priolab.experiments.execution.request import Request
 from priolab.experiments.host.tools import Tools
 from priolab.experiments.results import digest
@@ -64,10 +66,25 @@ def versions_here(tools: Mapping[FrontKey, Tools]) -> dict[str, str]:
     return versions
 
 
-def newest(results: Path, wanted: Mapping[str, Any]) -> Path | None:
-    """Returns the folder of the newest finished experiment with only ok runs and the wanted fingerprint, or None."""
-    fit = [(started_at, path.name, path) for started_at, path in _same(results, wanted)]
-    return max(fit)[-1] if fit else None
+def newest(
+    results: Path,
+    wanted: Mapping[str, Any],
+    damaged: Callable[[str], None],
+    check: Callable[[Path], object] = lambda _: None,
+) -> Path | None:
+    """Returns the folder of the newest finished experiment with only ok runs and the wanted fingerprint, or None.
+
+    damaged: called with a text for each folder that would be taken if its files could be read. check: reads further
+    files of a folder; raises FolderError if they are damaged.
+    """
+    for _, _, folder in sorted(((at, path.name, path) for at, path in _same(results, wanted)), reverse=True):
+        try:
+            check(folder)
+            if all(run.status == "ok" for run in load_experiment(folder).runs):
+                return folder
+        except FolderError as error:
+            damaged(f"not used again, because it is damaged: {error}")
+    return None
 
 
 def finished(results: Path) -> Iterator[Path]:
@@ -81,11 +98,7 @@ def _same(results: Path, wanted: Mapping[str, Any]) -> Iterator[tuple[str, Path]
     for folder in finished(results):
         try:
             document = read_json(folder / "experiment.json")
-            if document.get("fingerprint") == wanted and _is_ok(folder, document["runs"]):
-                yield str(document["started_at"]), folder
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # a damaged folder cannot be reused; `priolab show` reports the damage
-
-
-def _is_ok(folder: Path, runs: list[str]) -> bool:
-    return all(read_json(folder / name / "run.json")["status"] == "ok" for name in runs)
+            if document.get("fingerprint") == wanted:
+                yield str(document.get("started_at")), folder
+        except (OSError, ValueError, AttributeError):
+            continue  # nobody knows of which experiment it is; `priolab show` reports the damage

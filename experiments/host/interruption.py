@@ -37,13 +37,17 @@ class Interrupted(BaseException):
 
 
 def raise_interrupted() -> None:
-    """Makes the first arriving signal of STOPS raise Interrupted. Ignored signals, as under nohup(1), stay ignored."""
+    """Makes the first arriving signal of STOPS raise Interrupted. Ignored signals, as under nohup(1), stay ignored.
+
+    A signal that was blocked, so that it could not disturb the start of Python, may arrive now.
+    """
     for stop in STOPS:
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, _interrupt)
     if sys.unraisablehook is not _drop:
         _dropping.instead = sys.unraisablehook
         sys.unraisablehook = _drop
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPS)
 
 
 class _Dropping:

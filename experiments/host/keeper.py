@@ -98,7 +98,11 @@ def clean_up(scratch: str) -> None:
             subprocess.run([afterwards], stdin=subprocess.DEVNULL, timeout=_AFTERWARDS_S, check=False)
         except subprocess.TimeoutExpired:
             print(f"@ cleaning up took longer than {_AFTERWARDS_S:g} s; containers may be left", flush=True)
-    shutil.rmtree(scratch, ignore_errors=True)
+    end_s = time.monotonic() + _EMPTY_S
+    while os.path.isdir(scratch) and time.monotonic() < end_s:  # a process that is being killed may write meanwhile
+        shutil.rmtree(scratch, ignore_errors=True)
+        if os.path.isdir(scratch):
+            time.sleep(_EMPTY_S / 100)
 
 
 def main() -> int:

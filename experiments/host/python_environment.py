@@ -31,7 +31,8 @@ from priolab.experiments.host.setup_request import SetupPart, SetupRequest
 _PROJECT = "pyproject.toml"
 _PINNED = "constraints.txt"
 _BUILD_TOOLS = "build-requirements.txt"
-MADE_OF = (_PROJECT, _PINNED, _BUILD_TOOLS)
+_LAUNCHER = "experiments/launcher/priolab"
+MADE_OF = (_PROJECT, _PINNED, _BUILD_TOOLS, _LAUNCHER)
 _EXTRAS = {
     SetupPart.TEST: ("dev", "what tests and checks need"),
     SetupPart.LINT: ("dev", "what tests and checks need"),

@@ -18,7 +18,10 @@ cd "$(dirname "$0")/../.."
 for name in analysis backend client common experiments extras netem proxy .dockerignore compose.yaml; do
     [ ! -e "$name" ] || [ "priolab/$name" -ef "$name" ] || ln -sfn "../$name" "priolab/$name"
 done
-exec "$python" -c '
+# As the launcher of `priolab` does it: Python ends with a traceback if Ctrl-C comes while it starts.
+later=
+env --block-signal=INT true 2>/dev/null && later="env --block-signal=INT"
+exec $later "$python" -c '
 import sys
 if sys.version_info < (3, 11):
     version = ".".join(str(number) for number in sys.version_info[:3])

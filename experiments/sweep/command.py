@@ -82,7 +82,7 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
     report.say(about.words)
     report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
     if isinstance(executor, Local):
-        executor.progress = noted_in(work, report.reused)
+        executor.progress = noted_in(work, report.reused, report.note)
     began_s = spent_s = 0.0
 
     def opened(folder: SweepFolder) -> None:
@@ -96,7 +96,11 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
 
     with report.ticking(line, rows=lambda: work.at_work(time.monotonic())) as tick:
         progress = SweepProgress(
-            step=report.say, opened=opened, ended=partial(_ended, report, work, tick), reused=report.reused
+            step=report.say,
+            opened=opened,
+            ended=partial(_ended, report, work, tick),
+            reused=report.reused,
+            note=report.note,
         )
         folder = run_sweep(wanted, executor, progress)
     options.kept = lambda: f"{folder} is complete"

@@ -156,9 +156,14 @@ def _done(path: Path, order: Sequence[str]) -> list[str]:
     return [name for name in order if name in there]
 
 
+def read_record(path: Path) -> SweepRecord:
+    """Reads sweep.json of a folder, finished or not. Raises FolderError."""
+    return read_document(path / _DOCUMENT, SweepRecord, format_number=SWEEP_FORMAT, most_bytes=MOST_SWEEP_BYTES)
+
+
 def record_of(path: Path) -> SweepRecord | None:
     """Reads sweep.json of a folder, finished or not; None if the file is missing or cannot be read."""
     try:
-        return read_document(path / _DOCUMENT, SweepRecord, format_number=SWEEP_FORMAT, most_bytes=MOST_SWEEP_BYTES)
+        return read_record(path)
     except FolderError:
         return None

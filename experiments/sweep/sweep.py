@@ -29,7 +29,7 @@ from priolab.experiments.run.fabrics import FABRICS, choose
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import FrontKey, Scenario, as_record
 from priolab.experiments.sweep import estimate
-from priolab.experiments.sweep.folder import SweepFolder
+from priolab.experiments.sweep.folder import SweepFolder, read_record
 from priolab.experiments.sweep.grid import Grid, Point, expand
 from priolab.experiments.sweep.sweep_request import SweepRequest
 from priolab.experiments.testbed.fabric import Fabric
@@ -90,13 +90,14 @@ class SweepProgress:
 
     `step(text)`: a step of the preparation begins. `opened(folder)`: the sweep's folder exists, perhaps with runs of an
     earlier process. `ended(run, ending, record)`: a run ended. `reused(folder)`: this finished sweep is used, and
-    nothing is run.
+    nothing is run. `note(text)`: tells why others are not.
     """
 
     step: Callable[[str], None]
     opened: Callable[[SweepFolder], None]
     ended: Callable[[Run, Ending, RunRecord], None]
     reused: Callable[[Path], None] = lambda _: None
+    note: Callable[[str], None] = lambda _: None
 
 
 def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
@@ -144,7 +145,7 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
     """
     tools = executor.prepare(sweep.scenarios, progress.step)
     fingerprint = fingerprint_of(sweep, tools)
-    if sweep.reuse and (found := newest(sweep.results.resolve(), fingerprint)):
+    if sweep.reuse and (found := newest(sweep.results.resolve(), fingerprint, progress.note, read_record)):
         progress.reused(found)
         return found
     results = results_folder(sweep.results)

@@ -8,7 +8,6 @@ a second; while the script comes to exist, the film is slower.
 import io
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from priolab.experiments.commands.console import Report
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.host.search_path import find
 from priolab.extras.demo import slides
 from priolab.extras.demo.finale import finale
@@ -37,8 +37,8 @@ _SLOW, _USUAL = 2, 7
 def main() -> None:
     """Runs the arms that the demo's slides compare, and writes the picture to FILE."""
     target = Path(sys.argv[1])
-    with tempfile.TemporaryDirectory(prefix="priolab-animation-") as results:
-        (*_, index) = slides.export({"RESULTS": results}, None, finale(None), Report())
+    with scratch_folder("priolab-animation-") as results:
+        (*_, index) = slides.export({"RESULTS": str(results)}, None, finale(None), Report())
         frames = _frames(index)
     # A small palette is enough and compresses well; with the same one for all frames, only what moves differs.
     palette = _samples(frames).quantize(_COLOURS, dither=Image.Dither.NONE)

@@ -8,7 +8,6 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.host.home import ROOT
 from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.host.search_path import find
 from priolab.extras.demo.recording import EXPLORE
 
@@ -78,7 +78,7 @@ def main() -> None:
         return
     sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
     with (
-        tempfile.TemporaryDirectory(prefix="priolab-bench-") as results,
+        scratch_folder("priolab-bench-") as results,
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=program, args=sandbox) as browser,
     ):

@@ -6,11 +6,9 @@ import os
 import secrets
 import signal
 import socket
-import tempfile
 import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -20,6 +18,7 @@ from priolab.experiments.errors import Unavailable
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.local import bearable
 from priolab.experiments.host.python_packages import installing
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.results.results_folder import results_folder
 from priolab.extras.demo.finale import add_address, finale
 from priolab.extras.demo.listener import HOST, USUAL_PORT, listening
@@ -99,10 +98,9 @@ def _until_a_signal(server: Any, listener: socket.socket) -> None:
 @contextmanager
 def _browser(address: str) -> Iterator[None]:
     """Opens a file that redirects the browser to the address, because other users may see a program's arguments."""
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="priolab-demo-", suffix=".html"
-    ) as page:  # readable for this user only
-        page.write(f'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">\n')
-        page.flush()
-        webbrowser.open(Path(page.name).as_uri())
+    with scratch_folder("priolab-demo-") as folder:  # readable for this user only
+        page = folder / "demo.html"
+        refresh = f'<meta http-equiv="refresh" content="0; url={address}">'
+        page.write_text(f'<!doctype html><meta charset="utf-8">{refresh}\n')
+        webbrowser.open(page.as_uri())
         yield

@@ -1,12 +1,11 @@
 """Makes docs/explore.html: `python -m priolab.extras.demo.recording [record]`. With `record`, records its arms anew."""
 
 import sys
-import tempfile
-from pathlib import Path
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.host.home import ROOT
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.results.run_folder import write_document
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finale import finale
@@ -20,9 +19,9 @@ _STEP = "recording the story and the slider"
 def main() -> None:
     """Records the arms in a guest if asked to, and writes the page from the recordings of the tree."""
     if sys.argv[1:] == ["record"]:
-        with tempfile.TemporaryDirectory(prefix="priolab-recording-") as results:
-            manner = request_from({"FABRIC": "virtual", "RESULTS": results}).manner
-            made = recorded({"LOWAT": LOWATS}, manner, Path(results), Report())
+        with scratch_folder("priolab-recording-") as results:
+            manner = request_from({"FABRIC": "virtual", "RESULTS": str(results)}).manner
+            made = recorded({"LOWAT": LOWATS}, manner, results, Report())
         write_document(FILE, made.packed, _STEP)
         print(FILE)
     write_document(EXPLORE, written(in_tree(), finale(None)).encode(), _STEP)

@@ -9,7 +9,6 @@ import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from priolab.analysis.figures import picture
@@ -17,6 +16,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.errors import Unavailable
 from priolab.experiments.execution.command_process import keep_guests
+from priolab.experiments.host.scratch import scratch_folder
 from priolab.extras.studies import cost_document, cost_picture, prices, processor
 from priolab.extras.studies.prices import Price
 from priolab.extras.studies.processor import Spending
@@ -58,8 +58,8 @@ def _do(options: Namespace, report: Report) -> int:
         if not options.json:
             file = options.file or Path(f"{NAME}.md")
             return 0 if Study(name=NAME, step="the cost", measure=_measure).write(file, report) else 1
-        with TemporaryDirectory(prefix="priolab-cost-") as results:
-            report.document(document(prices.measure(Path(results), Report(aside=True))))
+        with scratch_folder("priolab-cost-") as results:
+            report.document(document(prices.measure(results, Report(aside=True))))
     return 0
 
 

@@ -56,6 +56,7 @@ def test_all_files_are_named() -> None:
         for pattern in patterns
         for file in (ROOT / package.replace(".", "/")).glob(pattern)
     }
+    named |= {*TOOLS["script-files"]}
     assert {name for name in _others() if not name.endswith("/targets.mk")} - named == OF_A_CLONE
     assert {*home._SHARED} <= named
     assert {"backend/origin.mjs", "proxy/servers/nginx/nginx.conf", "experiments/testbed/guest/kernel.config"} <= named

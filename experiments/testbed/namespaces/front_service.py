@@ -14,7 +14,7 @@ from priolab.experiments.host.processes import Process
 from priolab.experiments.scenario.service import Service
 from priolab.proxy.descriptors import read_beginning, with_descendants
 from priolab.proxy.front import Start
-from priolab.proxy.usage import number_in
+from priolab.proxy.procfs import number_in
 
 _KERNELS = Path("/sys/module/um_arch/parameters/service")  # rules 1 and 5
 _NONE = Service(wake_ns=0, kb_ns=0)

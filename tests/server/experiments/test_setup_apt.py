@@ -174,6 +174,7 @@ def test_an_ordinary_user_asks_sudo(programs: Path, tmp_path: Path) -> None:
 def checkout(tmp_path: Path) -> Path:
     """Return a folder with the files of a checkout that an environment is made from."""
     for name in MADE_OF:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     return tmp_path
 

@@ -12,7 +12,7 @@ from priolab.common.formats.counters import Counts, FrontReading
 from priolab.experiments.testbed.counting import counting
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.descriptors import stat
-from priolab.proxy.usage import threads
+from priolab.proxy.procfs import threads
 from tests.support.waiting import until
 
 _CALLS, _SLEEPS = 20, 10

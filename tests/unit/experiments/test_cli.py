@@ -1,7 +1,5 @@
 """The command line: words such as LOWAT=16384 may stand anywhere, and what nobody knows is refused."""
 
-import sys
-
 import pytest
 
 from priolab.experiments import cli
@@ -23,11 +21,3 @@ def test_an_unknown_argument_is_refused(words: list[str], capsys: pytest.Capture
         cli.main(words)
     assert ended.value.code == 2
     assert "unrecognized arguments" in capsys.readouterr().err
-
-
-def test_a_closed_output(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A process that was started without standard output ends as any other."""
-    monkeypatch.setattr(sys, "stdout", None)
-    assert cli.main(["run", "SERVER=ngnix"]) == 2
-    assert cli.main(["list"]) == 0
-    assert "SERVER=ngnix is not allowed" in capsys.readouterr().err

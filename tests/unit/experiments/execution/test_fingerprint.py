@@ -39,6 +39,7 @@ def made(
 
 
 USUAL = made(request())
+_GOLDEN = Path(__file__).parents[3] / "golden" / "format-3"
 
 
 def otherwise(**manner: Any) -> Request:
@@ -52,10 +53,20 @@ def finished(
 ) -> Path:
     folder = results / name
     (folder / "control.1").mkdir(parents=True)
-    document = {"fingerprint": found, "started_at": started_at, "runs": ["control.1"]}
+    document = json.loads((_GOLDEN / "experiment.json").read_text())
+    document |= {"fingerprint": found, "started_at": started_at, "runs": ["control.1"]}
     (folder / "experiment.json").write_text(json.dumps(document))
-    (folder / "control.1" / "run.json").write_text(json.dumps({"status": status}))
+    run = json.loads((_GOLDEN / "control.1" / "run.json").read_text())
+    (folder / "control.1" / "run.json").write_text(json.dumps(run | {"status": status}))
     return folder
+
+
+def chosen(results: Path) -> Path | None:
+    """Return the folder that is taken, and assert that nothing is said to be damaged."""
+    said: list[str] = []
+    found = newest(results, USUAL, said.append)
+    assert not said
+    return found
 
 
 def test_the_same_words_are_the_same() -> None:
@@ -92,7 +103,7 @@ def test_what_makes_another(tmp_path: Path, other: object) -> None:
     Old folders without one do not match.
     """
     finished(tmp_path, "maps-1", other)
-    assert newest(tmp_path, USUAL) is None
+    assert chosen(tmp_path) is None
 
 
 @pytest.mark.parametrize("status", ["failed", "invalid", "unsupported"])
@@ -100,7 +111,7 @@ def test_what_went_wrong_is_not_taken(tmp_path: Path, status: str) -> None:
     """An older experiment that is ok is preferred to a newer one that is not."""
     good = finished(tmp_path, "maps-1")
     finished(tmp_path, "maps-2", started_at="2026-02-01T00:00:00+00:00", status=status)
-    assert newest(tmp_path, USUAL) == good
+    assert chosen(tmp_path) == good
 
 
 def test_the_newest_is_taken(tmp_path: Path) -> None:
@@ -109,17 +120,38 @@ def test_the_newest_is_taken(tmp_path: Path) -> None:
     newer = finished(tmp_path, "maps-1", started_at="2026-03-01T00:00:00+00:00")
     finished(tmp_path, "maps-2", started_at="2026-02-01T00:00:00+00:00")
     (tmp_path / "latest").symlink_to("maps-3")
-    assert newest(tmp_path, USUAL) == newer
+    assert chosen(tmp_path) == newer
 
 
 def test_what_is_no_finished_experiment_is_passed_over(tmp_path: Path) -> None:
     """Unfinished, damaged, and foreign folders are skipped, and the results folder may be missing."""
     finished(tmp_path, "maps-1.partial")
-    for name, text in (("a", "{"), ("b", "[]"), ("c", "{}"), ("d", json.dumps({"fingerprint": USUAL}))):
+    for name, text in (("a", "{"), ("b", "[]"), ("c", "{}")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "experiment.json").write_text(text)
-    assert newest(tmp_path, USUAL) is None
-    assert newest(tmp_path / "none", USUAL) is None
+    assert chosen(tmp_path) is None
+    assert chosen(tmp_path / "none") is None
+
+
+_DAMAGE = {
+    "control.1/run.json": ("", "{", "[]", "null", '{"status": "ok"}', '{"format": 3, "status": "ok", "arm": 7}', "\0"),
+    "experiment.json": (json.dumps({"fingerprint": USUAL}), json.dumps({"fingerprint": USUAL, "started_at": [1]})),
+}
+
+
+@pytest.mark.parametrize(("file", "text"), [(file, text) for file, texts in _DAMAGE.items() for text in texts])
+def test_what_is_damaged_is_not_taken(tmp_path: Path, file: str, text: str) -> None:
+    """An experiment with a damaged file is not used again: an older one is, or none; one text names the file."""
+    finished(tmp_path, "maps-2", started_at="2026-02-01T00:00:00+00:00")
+    (tmp_path / "maps-2" / file).write_text(text)
+    said: list[str] = []
+    assert newest(tmp_path, USUAL, said.append) is None
+    assert len(said) == 1
+    assert f"maps-2/{file}: " in said[0]
+    older = finished(tmp_path, "maps-1")
+    assert newest(tmp_path, USUAL, lambda _: None) == older
+    (tmp_path / "maps-2" / "control.1" / "run.json").unlink()
+    assert newest(tmp_path, USUAL, lambda _: None) == older
 
 
 def test_a_source_file_that_changes_is_another_code(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def test_a_folder_in_which_no_environment_can_be(tmp_path: Path, name: str) -> N
     checkout = tmp_path / name
     checkout.mkdir()
     for file in MADE_OF:
+        (checkout / file).parent.mkdir(parents=True, exist_ok=True)
         (checkout / file).touch()
     with pytest.raises(EnvironmentFailed, match="move the checkout to another folder") as failed:
         PythonEnvironment(checkout).install("")
