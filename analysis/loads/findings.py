@@ -95,8 +95,10 @@ def judgement(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scen
     """
     order = AskedOrder.of(evidence.events, load.number, evidence.groups)
     if scenario.plan == PROBE:
-        probe = _probe(evidence)
-        return judge_probe(probe, order.favoured(probe.important, (each.name for each in load.page.others)))
+        probe, others = _probe(evidence), [each.name for each in load.page.others]
+        favoured = order.favoured(probe.important, others)
+        rest = others if probe.important in favoured else [probe.important]
+        return judge_probe(probe, favoured, order.share(favoured, rest) or 1.0 if favoured else 1.0)
 
     def sooner(times: ResourceTimes) -> tuple[str, ...]:
         awaited = load.page.before(times.resource)
