@@ -1,4 +1,4 @@
-"""Priority signals: their text in an event, and which of two streams they ask to come first.
+"""Priority signals: their text in an event, which of two streams they ask to come first, and the shares they ask for.
 
 Rules of the tree (RFC 7540, 5.3):
 1. A stream depends on its parent, which is another stream or the root, and waits for the parent. Siblings share the
@@ -6,10 +6,13 @@ Rules of the tree (RFC 7540, 5.3):
 2. An exclusive dependency puts the stream between its parent and all other children of the parent.
 3. If a stream is to depend on one of its own descendants, this descendant is first moved to the stream's parent.
 4. A stream whose request has no signal depends on the root, with weight 16.
+
+Of the streams that have something to send, the most urgent ones get everything (RFC 9218, 10). Incremental ones of one
+urgency get equal parts.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from priolab.common.formats.plan import Position
@@ -17,7 +20,9 @@ from priolab.common.formats.plan import Position
 _ROOT = 0
 _USUAL_WEIGHT = 16  # RFC 7540, 5.3.5
 _USUAL_URGENCY = 3  # RFC 9218, 4.1
+_LEAST_LEVEL = 7
 _URGENCY = re.compile(r"(?:^|,)\s*u=([0-7])\s*(?=$|[,;])", re.ASCII)
+_INCREMENTAL = re.compile(r"(?:^|,)\s*i\s*(=\s*\?0)?\s*(?=$|[,;=])", re.ASCII)
 _FIELD = "priority: "
 _PLACE = re.compile(r"weight=(\d+)( exclusive)?(?: on (.+))?", re.ASCII)
 _STREAM = re.compile(r"stream (\d+)", re.ASCII)
@@ -130,6 +135,29 @@ class Tree:
         against = next(stream for stream in above_other if self._parents[stream] == self._parents[branch])
         return self._weights[branch] / (self._weights[branch] + self._weights[against])
 
+    def shares(self, streams: Collection[int]) -> dict[int, float]:
+        """Returns the parts of all bytes that streams get while they, and no others, have something to send.
+
+        The parts add up to 1. Streams that the tree lacks get none.
+        """
+        children: dict[int, list[int]] = {}
+        for stream, parent in self._parents.items():
+            children.setdefault(parent, []).append(stream)
+        found = dict.fromkeys(streams, 0.0)
+        waiting = {above for stream in found for above in (stream, *self._above(stream)) if stream in self._parents}
+
+        def give(stream: int, part: float) -> None:
+            if stream in found:
+                found[stream] = part
+                return
+            below = [child for child in children.get(stream, ()) if child in waiting]
+            weights = sum(self._weights[child] for child in below)
+            for child in below:
+                give(child, part * self._weights[child] / weights)
+
+        give(_ROOT, 1.0)
+        return found
+
     def parent_of(self, stream_id: int) -> int:
         """Returns the parent of a stream; 0 is the root."""
         return self._parents[stream_id]
@@ -181,6 +209,7 @@ class Wishes:
         self._tree = Tree()
         self._in_tree = set[int]()
         self._urgencies: dict[int, int] = {}
+        self._incremental = set[int]()
         self._levels: dict[int, int] = {}
         for saying in sayings:
             if saying.weight is not None:
@@ -190,6 +219,7 @@ class Wishes:
                 self._tree.add(saying.stream_id)
             if saying.field is not None:
                 self._urgencies[saying.stream_id] = urgency(saying.field)
+                (self._incremental.add if incremental(saying.field) else self._incremental.discard)(saying.stream_id)
             if saying.level is not None:
                 self._levels[saying.stream_id] = saying.level
 
@@ -206,6 +236,38 @@ class Wishes:
             spoke_tree=not self._in_tree.isdisjoint((one, other)),
         )
 
+    def share(self, some: Collection[int], others: Collection[int]) -> float | None:
+        """Returns the part of all bytes that `some` streams get together while they and `others` have something to send.
+
+        The signals may be of several kinds, and a front may read any of them: the part is the smallest one for which a
+        kind asks. A kind that asks for equal parts counts only if no kind asks for an order. None if the signals leave
+        the parts to the server.
+        """
+        streams = sorted({*some, *others})
+        kinds = []
+        if not self._in_tree.isdisjoint(streams):
+            kinds.append((self._tree.shares(streams), True))
+        kinds.append((self._by_field(streams), self._incremental.issuperset(streams)))
+        if self._levels:
+            kinds.append((self._by_level(streams), False))
+        orders = [parts for parts, _ in kinds if len(set(parts.values())) > 1]
+        equals = [parts for parts, asks_for_equal in kinds if asks_for_equal]
+        return min((sum(parts[stream] for stream in some) for parts in orders or equals), default=None)
+
+    def _by_field(self, streams: Sequence[int]) -> dict[int, float]:
+        """Returns the parts by RFC 9218; equal parts also if all have one urgency and none is incremental."""
+        urgencies = {stream: self._urgencies.get(stream, _USUAL_URGENCY) for stream in streams}
+        return _to_the_first(urgencies)
+
+    def _by_level(self, streams: Sequence[int]) -> dict[int, float]:
+        return _to_the_first({stream: self._levels.get(stream, _LEAST_LEVEL) for stream in streams})
+
+
+def _to_the_first(values: Mapping[int, int]) -> dict[int, float]:
+    """Returns equal parts of all bytes for the streams with the smallest value."""
+    first = [stream for stream, value in values.items() if value == min(values.values())]
+    return {stream: 1 / len(first) if stream in first else 0.0 for stream in values}
+
 
 def _least(values: Mapping[int, int]) -> int | None:
     """Returns the stream with the smaller of two values; None if the values are equal or one is missing."""
@@ -218,3 +280,9 @@ def urgency(field: str) -> int:
     """Returns the urgency in a value of the header field `priority`: from 0 (the most urgent) to 7; 3 by default."""
     found = _URGENCY.findall(field)
     return int(found[-1]) if found else _USUAL_URGENCY  # the last of equal keys counts (RFC 8941, 3.2)
+
+
+def incremental(field: str) -> bool:
+    """Returns the flag `incremental` in a value of the header field `priority`; False by default (RFC 9218, 4.2)."""
+    found = _INCREMENTAL.findall(field)
+    return bool(found) and not found[-1]

@@ -67,7 +67,7 @@ class Arm:
     def ledger(self) -> Ledger | None:
         """Returns the ledger; None if the logs do not suffice for a ledger."""
         try:
-            return ledger(self.load, self.evidence, self.layers, self.run.scenario)
+            return ledger(self.load, self.evidence, self.layers, self.run.scenario, self.judgement.sooner)
         except NoLedger:
             return None
 

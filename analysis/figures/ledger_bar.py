@@ -76,7 +76,8 @@ def _bar(parts: Sequence[dict[str, Any]], panel: Panel) -> Declaration:
 def _possible(arm: Arm, panel: Panel) -> list[Declaration]:
     """Draws the mark of the oracle's bound, the soonest possible first byte."""
     load = arm.load
-    limit_ns = bound_of(load, arm.run.scenario, arm.layers).first_byte_ns - (load.focal.available_ns - load.started_ns)
+    limit = bound_of(load, arm.run.scenario, arm.layers, arm.judgement.sooner)
+    limit_ns = limit.first_byte_ns - (load.focal.available_ns - load.started_ns)
     at_s = max(0, limit_ns) / 10**9
     label = beside(f"possible: {at_s:.2f} s", panel.axis.pixels(at_s), FONT - 2, WIDTH)
     rows = [{"start": at_s, "base": _BOTTOM + 0.1, "top": 0}]

@@ -8,14 +8,11 @@ Rules:
 3. Later changes of priority replace those of the requests.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from priolab.common.formats.plan import Change, Group, Plan, Position, Signals
-from priolab.common.signals import Tree, urgency
-
-_INCREMENTAL = re.compile(r"\bi\b")
+from priolab.common.signals import Tree, incremental, urgency
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +76,7 @@ def _places(requests: Mapping[str, Signals], groups: Sequence[Group]) -> Iterato
 def _by_field(fields: Sequence[str]) -> Asked:
     words = " and ".join(field or "(none)" for field in fields)
     share = _first(*map(urgency, fields))
-    if share is None and all(_INCREMENTAL.search(field) for field in fields):
+    if share is None and all(map(incremental, fields)):
         share = 0.5
     return Asked(words=f"the fields {words}", share=share)
 

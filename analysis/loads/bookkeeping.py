@@ -82,15 +82,20 @@ def _short(waited_ns: int, scenario: ScenarioRecord) -> str:
     return f"{waited_ns / 10**6:.1f} ms"
 
 
-def ledger(load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Ledger:
+def ledger(
+    load: PageLoad, evidence: Evidence, layers: Layers, scenario: ScenarioRecord, sooner: Sequence[str] = ()
+) -> Ledger:
     """Makes the ledger of a load. Raises NoLedger if the logs do not suffice.
 
+    sooner: the resources that the client asked for before the focal resource; they do not count as others, unless all
+    others are such ones.
     If the link's rate changes, `load` must be the measured load, because the changes are timed from its start.
     """
     focal = load.focal
     if not load.page.others:
         raise NoLedger(f"nothing was loaded beside the {focal.name}")
-    others = Payload(evidence.events, load.number, {each.name for each in load.page.others})
+    names = {each.name for each in load.page.others}
+    others = Payload(evidence.events, load.number, names.difference(sooner) or names)
     try:
         position = Payload(evidence.events, load.number, {focal.name}).first() + 1
     except ValueError as error:

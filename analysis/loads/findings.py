@@ -1,13 +1,14 @@
 """Computes the findings of a finished run for run.json: loads, verdict, ledger, oracle, prediction. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.cost import costs
 from priolab.analysis.loads.flow_control import windows_of
+from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.limits import Ends, limits
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads, with_rate
 from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
@@ -51,14 +52,14 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
         return replace(found, probe=_probe(evidence).as_record())
     accounts, reason = None, None
     try:
-        accounts = ledger(measured, evidence, layers, scenario).as_record()
+        accounts = ledger(measured, evidence, layers, scenario, told.sooner).as_record()
     except NoLedger as error:
         reason = str(error)
     return replace(
         found,
         ledger=accounts,
         ledger_reason=reason,
-        oracle=inversion(measured, bound_of(measured, scenario, layers)).as_record(),
+        oracle=inversion(measured, bound_of(measured, scenario, layers, told.sooner)).as_record(),
         prediction=_prediction(scenario, evidence.page, front, told),
     )
 
@@ -94,15 +95,24 @@ def judgement(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scen
     """
     order = AskedOrder.of(evidence.events, load.number, evidence.groups)
     if scenario.plan == PROBE:
-        probe = _probe(evidence)
-        return judge_probe(probe, order.favoured(probe.important, (each.name for each in load.page.others)))
+        probe, others = _probe(evidence), [each.name for each in load.page.others]
+        favoured = order.favoured(probe.important, others)
+        rest = others if probe.important in favoured else [probe.important]
+        return judge_probe(probe, favoured, order.share(favoured, rest) or 1.0 if favoured else 1.0)
+
+    def sooner(times: ResourceTimes) -> tuple[str, ...]:
+        awaited = load.page.before(times.resource)
+        return order.sooner(times.name, (each.name for each in load.page.resources if each not in awaited))
 
     def needless(times: ResourceTimes) -> Inversion:
         focused = replace(load, focal_name=times.name)
-        return inversion(focused, bound_of(focused, scenario, layers))
+        return inversion(focused, bound_of(focused, scenario, layers, sooner(times)))
 
-    told = judge(load, order, scenario.delay_ns, lambda times: needless(times).late_ns)
-    return replace(told, reason=told.reason + _late_but_kept(told, needless(load.resources[told.focal]), scenario))
+    scene = Interleaving.of(load, evidence, layers, scenario)
+    told = judge(load, order, scenario.delay_ns, lambda times: needless(times).late_ns, scene)
+    focal = load.resources[told.focal]
+    reason = told.reason + _late_but_kept(told, needless(focal), scenario)
+    return replace(told, reason=reason, sooner=sooner(focal))
 
 
 def _probe(evidence: Evidence) -> Probe:
@@ -122,13 +132,13 @@ def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any], 
     return PredictionRecord(first_byte_ms=predicted_ms, reason=None)
 
 
-def bound_of(load: PageLoad, scenario: ScenarioRecord, layers: Layers) -> Bound:
+def bound_of(load: PageLoad, scenario: ScenarioRecord, layers: Layers, sooner: Sequence[str] = ()) -> Bound:
     """Returns the oracle's lower bound for the focal resource's first byte in a load.
 
-    With cross traffic, the link of the bound is the one that the cross traffic left to the front.
+    sooner: the resources that the client asked for before the focal resource. With cross traffic, the link of the bound is the one that the cross traffic left to the front.
     """
     rate = Rate.of(scenario)
     if rate is not None and layers.cross:
         crossed = [(sample.t_ns - load.started_ns, sample.packets * PACKET_BYTES) for sample in layers.cross]
         rate = rate.without(crossed)
-    return bound(load.page, load.focal.resource, scenario, rate)
+    return bound(load.page, load.focal.resource, scenario, rate, [load.page[name] for name in sooner])

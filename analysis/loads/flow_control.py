@@ -155,6 +155,12 @@ class Windows:
         ]
         return bool(ahead) and all(window.left_bytes(handed_bytes, t_ns) <= 0 for window in ahead)
 
+    def closed(self, stream_id: int, handed_bytes: int, t_ns: int) -> bool:
+        """True if the window of a stream is used up at t_ns, when the front has handed over its stream up to a position.
+        """
+        window = self._windows.get(stream_id)
+        return window is not None and window.left_bytes(handed_bytes, t_ns) <= 0
+
     def _of(self, event: Event) -> tuple[_Window, _Window]:
         stream_id = event.stream_id or _CONNECTION
         if stream_id not in self._windows:

@@ -1,6 +1,11 @@
-"""The oracle: how soon the focal resource's first byte can arrive, whatever server and kernel do. Pure."""
+"""The oracle: how soon the focal resource's first byte can arrive, whatever server and kernel do. Pure.
 
-from dataclasses import dataclass
+The client may have asked for other resources before the focal one. The oracle sends these first, so that their bytes
+are neither needless nor lateness.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.records.rate import Rate, TraceRate
@@ -21,11 +26,13 @@ class Bound:
     """The lower bound for the focal resource's first byte in a load.
 
     first_byte_ns: the time from the load's first request to the earliest arrival of the focal resource's first byte.
-    other_bytes: bytes of the others that the front can send before this first byte without delaying it.
+    other_bytes: bytes of the others that the front can send before this first byte without delaying it. sooner: the
+    names of the resources asked for before the focal one; other_bytes does not count them.
     """
 
     first_byte_ns: int
     other_bytes: int
+    sooner: tuple[str, ...] = ()
 
 
 def _held_ns(page: Page, resource: Resource) -> int:
@@ -39,10 +46,13 @@ def latest_important(page: Page) -> Resource:
     return max(page.important, key=lambda each: _held_ns(page, each))
 
 
-def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | None) -> Bound:
+def bound(
+    page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | None, sooner: Sequence[Resource] = ()
+) -> Bound:
     """Returns the lower bound for a resource of a page on the link of a scenario.
 
-    rate: the rate of this link, with times after the start of the load; None if it is unlimited.
+    rate: the rate of this link, with times after the start of the load; None if it is unlimited. sooner: the resources
+    that the client asked for before this one.
 
     The resource's first byte cannot be at the client before these steps, one after the other, have taken their times:
 
@@ -68,7 +78,7 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | No
 
     An ideal server sends bytes of the others until the origin has the resource. `other_bytes` is the number of bytes
     that the bottleneck can carry until then, from the instant at which the first of the others can reach it. It is at
-    most the size of the others.
+    most the size of the others. Those of `sooner` that can reach the bottleneck before the resource cross it first.
     """
     one_way_ns = scenario.shortest_delay_ns
     up_ns = scenario.delay_up_ns
@@ -78,13 +88,18 @@ def bound(page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | No
     # All times are those at the bottleneck, which is at the client's end of the link.
     asked_ns = _asked_ns(page, focal, rate, round_ns)
     available_ns = asked_ns + focal.first_ns
+    begins_ns = {each.name: _asked_ns(page, each, rate, round_ns) + each.first_ns for each in (*page.others, *sooner)}
+    ready = [each for each in sooner if begins_ns[each.name] <= available_ns]
+    if ready:
+        sooner_bytes, from_ns = sum(each.size_bytes for each in ready), min(begins_ns[each.name] for each in ready)
+        available_ns = max(available_ns, _crossed_ns(from_ns, sooner_bytes, rate))
     first_byte_ns = _crossed_ns(available_ns, _FIRST_BYTE, rate)
-    total_bytes = sum(each.size_bytes for each in page.others)
-    if rate is None or not page.others:
-        return Bound(first_byte_ns=first_byte_ns, other_bytes=total_bytes)
-    from_ns = min(_asked_ns(page, each, rate, round_ns) + each.first_ns for each in page.others)
-    carried = int(unframed(rate.carried_bytes(min(from_ns, available_ns), available_ns)))
-    return Bound(first_byte_ns=first_byte_ns, other_bytes=min(total_bytes, carried))
+    others = [each for each in page.others if each not in sooner]
+    other_bytes = sum(each.size_bytes for each in others)
+    if rate is not None and others:
+        from_ns = min(begins_ns[each.name] for each in others)
+        other_bytes = min(other_bytes, int(unframed(rate.carried_bytes(min(from_ns, available_ns), available_ns))))
+    return Bound(first_byte_ns=first_byte_ns, other_bytes=other_bytes, sooner=tuple(each.name for each in sooner))
 
 
 def _asked_ns(page: Page, resource: Resource, rate: Rate | None, round_ns: int) -> int:
@@ -130,7 +145,8 @@ class Inversion:
     """The difference between a load and the oracle's bound for the load.
 
     late_ns: the time by which the focal resource's first byte came later than the bound. other_bytes: the bytes of the
-    others that came before this first byte, minus the bytes that the bound allows; at least 0.
+    others that came before this first byte, minus the bytes that the bound allows; at least 0. Others that were asked
+    for before the focal resource do not count. If they came after it, the first byte is not later than the bound.
     """
 
     bound: Bound
@@ -148,8 +164,12 @@ class Inversion:
 
 def inversion(load: PageLoad, limit: Bound) -> Inversion:
     """Compares a load with the oracle's bound for the load."""
+    came_ns = load.focal.first_byte_ns - load.started_ns
+    if limit.sooner:
+        limit = replace(limit, first_byte_ns=min(limit.first_byte_ns, came_ns))
+    others = load.traffic(each.name for each in load.page.others if each.name not in limit.sooner)
     return Inversion(
         bound=limit,
-        late_ns=load.focal.first_byte_ns - load.started_ns - limit.first_byte_ns,
-        other_bytes=max(0, load.other_bytes_before - limit.other_bytes),
+        late_ns=came_ns - limit.first_byte_ns,
+        other_bytes=max(0, others.bytes_before(load.focal.first_byte_ns) - limit.other_bytes),
     )

@@ -1,6 +1,6 @@
 """The order that the client asked for in a load, by its priority signals on the wire. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Group
@@ -52,6 +52,14 @@ class AskedOrder:
             return (important,)
         return tuple(other for other in others if self.puts_first(other, important))
 
+    def sooner(self, important: str, others: Iterable[str]) -> tuple[str, ...]:
+        """Returns the others that the client asked for before the important resource, all of each."""
+        return tuple(other for other in others if self.precedes(other, important))
+
+    def number(self, name: str) -> int:
+        """Returns the number of a resource's stream. Later requests have larger numbers. Raises KeyError."""
+        return self._streams[name]
+
     @property
     def spoken(self) -> bool:
         """True if the client sent signals at all."""
@@ -61,3 +69,16 @@ class AskedOrder:
         """True if the client asked for the resource `one` before the resource `other`."""
         found = self.between(one, other)
         return found is not None and found.first == self._streams[one]
+
+    def share(self, some: Collection[str], others: Collection[str]) -> float | None:
+        """Returns the part of all bytes that the client asked for `some` resources to get beside others, 0 to 1.
+
+        The part is that of the time in which all of them have bytes to send, and no other resource counts. None if the
+        client asked for no part. Raises KeyError for a resource that the load did not request.
+        """
+        streams = ([self._streams[name] for name in names] for names in (some, others))
+        return self._wishes.share(*streams)
+
+    def precedes(self, one: str, other: str) -> bool:
+        """True if the client asked for all of the resource `one` before the resource `other`, not only for a larger part."""
+        return self.puts_first(one, other) and self.share((other,), (one,)) == 0

@@ -9,11 +9,13 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from priolab.analysis.loads.competition import most_share
 from priolab.analysis.loads.verdict import NO_ORDER, Judgement
 from priolab.common.formats.events import Event
 from priolab.common.formats.page import Page
 from priolab.common.formats.run import ProbeRecord, Verdict
 
+_EVEN = 0.5
 ALONE = 0.98
 """From this share of the bytes on, a stream counts as served alone. A step of the window is about 0.02 of all bytes."""
 
@@ -84,10 +86,12 @@ def was_hurried(probe: Probe, step_bytes: int) -> bool:
     return sum(size_bytes for _, size_bytes in probe.served) > (probe.steps + 2) * step_bytes
 
 
-def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
+def judge_probe(probe: Probe, favoured: Sequence[str], asked: float = 1.0) -> Judgement:
     """Judges if the front itself served a probe's streams in the order that the client asked for.
 
-    favoured: names of the resources that the client asked to get first.
+    favoured: names of the resources that the client asked to get first. asked: their share of the bytes that the client
+    asked for, 0 to 1. If it is all, the order is kept only from ALONE on, because a probe counts exactly. Another share
+    is judged as in a load (competition.py).
     """
     share = probe.important_share
     if not favoured:
@@ -97,7 +101,10 @@ def judge_probe(probe: Probe, favoured: Sequence[str]) -> Judgement:
     share = share if is_first else 1 - share
     waited = "while both streams waited for the client to open its flow-control window"
     reason = f"{waited}, the front gave the {favoured[0]} {share:.0%} of the window"
-    verdict = Verdict.KEPT if share >= ALONE else Verdict.UNDECIDED
+    kept_from = ALONE if asked == 1 else 1 - most_share(1 - asked, _EVEN)
+    verdict = Verdict.KEPT if share >= kept_from else Verdict.UNDECIDED
+    if asked != 1 or verdict is Verdict.UNDECIDED:
+        reason += f", and {asked:.0%} was asked for"
     if share <= 1 - ALONE:
         verdict, reason = Verdict.INVERTED, f"{reason}, though it was asked for first"
     return Judgement(verdict=verdict, reason=reason, focal=probe.important, favoured=is_first)

@@ -2,28 +2,35 @@
 
 The order is that of the client's signals on the wire (order.py), not the page's word `important`. Each important
 resource is judged by itself, against its *rivals*: the resources that it should precede or, if there are none, the
-unimportant ones that should precede it. A resource is no rival if one of the two waits for the other, if it was
-complete when the origin had the important resource, or if it was requested when the important resource was complete.
-The *high* side was asked for first, the other side is *low*.
+unimportant ones that should precede it. A document, for which an important resource waits, is as important as that
+resource; it is judged if the client asked for it before another resource. A resource is no rival if one of the two
+waits for the other, if it was complete when the origin had the important resource, or if it was requested when the
+important resource was complete. The *high* side was asked for first, the other side is *low*.
 
-For each important resource, the first rule that applies decides:
+For each of these resources, the first rule that applies decides:
 1. undecided: no order was asked for between this resource and any other.
 2. nothing-to-prioritize: there are no rivals, or they had left the front when the origin had the important resource.
    Precisely: at most a twentieth of their bytes arrived later than one delay of the link after that instant.
-3. kept: the last byte of high came before the last byte of low, and at most half of low had arrived before high's first
-   byte. If high consists of several resources, this is the first byte of the one that the origin had last.
-4. inverted: the last byte of high came after the last byte of low, and at least nine tenths of low had arrived before
-   the same first byte.
-5. undecided: none of the above, because the two sides shared the link.
+3. inverted: at least nine tenths of low arrived before high's first byte. If high consists of several resources, this
+   is the first byte of the one that the origin had last.
+4. undecided: more than half of low arrived before that first byte, or before that of another resource of high that the
+   origin had when low began to arrive; or while the front had bytes of both sides, low got more than the share asked
+   for and a tenth (competition.py).
+5. undecided: the important resource was requested after its rivals, and a server that ignores the order would have
+   got the same answer. Two loads can tell, the second one with PRIORITY=swap.
+6. kept: none of the above.
 
-The load's verdict is that of the important resource that fares worst: inverted, undecided, kept, nothing-to-prioritize,
-in this order. Among equal verdicts the resource that came latest counts. This resource is the load's focal resource.
+The load's verdict is that of the resource that fares worst: inverted, undecided by the rules 1 and 4, kept, undecided
+by rule 5, nothing-to-prioritize, in this order. Among equal verdicts an important resource counts before a document,
+and then the one that came latest. This resource is the load's focal resource.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
+from priolab.analysis.loads.competition import Competition, competition
+from priolab.analysis.loads.interleaving import Interleaving
+from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.order import AskedOrder
 from priolab.common.formats.page import called
 from priolab.common.formats.run import Verdict
@@ -37,7 +44,8 @@ _STILL_THERE_AT_MOST = 0.05
 _KEPT_AT_MOST = 0.5
 _INVERTED_FROM = 0.9
 _ALL_BUT_ALONE = 0.95
-_WORST_FIRST = (Verdict.INVERTED, Verdict.UNDECIDED, Verdict.KEPT, Verdict.NOTHING)
+_WORST_FIRST = ((Verdict.INVERTED, True), (Verdict.UNDECIDED, True), (Verdict.KEPT, True), (Verdict.UNDECIDED, False))
+"""Verdicts with Judgement.tells, the worst first; the last one, nothing-to-prioritize, is not in the list."""
 
 Lateness = Callable[[ResourceTimes], int]
 """Returns how late a resource's first byte came, in nanoseconds."""
@@ -47,14 +55,23 @@ Lateness = Callable[[ResourceTimes], int]
 class Judgement:
     """A verdict, and the reason for it in words.
 
-    focal: the name of the important resource that it is about. favoured: True if the client asked for this resource
-    before others.
+    focal: the name of the resource that it is about. favoured: True if the client asked for this resource before
+    others. tells: False if the load cannot show whether the server read the order (rule 5). sooner: the resources that
+    the client asked for before this one.
     """
 
     verdict: Verdict
     reason: str
     focal: str
     favoured: bool
+    tells: bool = True
+    sooner: tuple[str, ...] = ()
+
+    @property
+    def rank(self) -> int:
+        """The place of the verdict among all, the worst first."""
+        key = self.verdict, self.tells
+        return _WORST_FIRST.index(key) if key in _WORST_FIRST else len(_WORST_FIRST)
 
 
 def waited_ns(times: ResourceTimes) -> int:
@@ -62,27 +79,38 @@ def waited_ns(times: ResourceTimes) -> int:
     return times.first_byte_ns - times.available_ns
 
 
-def judge(load: PageLoad, order: AskedOrder, one_way_ns: int, late_ns: Lateness = waited_ns) -> Judgement:
+def judge(
+    load: PageLoad,
+    order: AskedOrder,
+    one_way_ns: int,
+    late_ns: Lateness = waited_ns,
+    scene: Interleaving | None = None,
+) -> Judgement:
     """Returns the verdict on one load.
 
     order: the order that the client asked for in this load. one_way_ns: the delay toward the client. late_ns: decides
-    between important resources that fare alike.
+    between resources that fare alike. scene: the order in which the front wrote; None if only the arrivals are known.
     """
     if not load.page.is_judged:
         focal = max(load.page.important, key=lambda each: each.size_bytes)
         return Judgement(verdict=Verdict.UNDECIDED, reason=NOTHING_IMPORTANT, focal=focal.name, favoured=False)
-    judged = [_judge(load, load.resources[each.name], order, one_way_ns) for each in load.page.important]
-    return min(judged, key=lambda each: (_WORST_FIRST.index(each.verdict), -late_ns(load.resources[each.focal])))
+    scene = scene or Interleaving.of_arrivals(load)
+    important = [_judge(load, load.resources[each.name], order, one_way_ns, scene) for each in load.page.important]
+    awaited = [_judge(load, load.resources[each.name], order, one_way_ns, scene) for each in load.page.documents]
+    judged = [*important, *(each for each in awaited if each.favoured)]
+    return min(judged, key=lambda each: (each.rank, each not in important, -late_ns(load.resources[each.focal])))
 
 
-def _judge(load: PageLoad, important: ResourceTimes, order: AskedOrder, one_way_ns: int) -> Judgement:
+def _judge(
+    load: PageLoad, important: ResourceTimes, order: AskedOrder, one_way_ns: int, scene: Interleaving
+) -> Judgement:
     company = [each for each in load.resources.values() if not _is_chained(load, important, each)]
     after = [each for each in company if order.puts_first(important.name, each.name)]
-    others = [each for each in company if not each.resource.important]
+    others = [each for each in company if each.resource in load.page.others]
     ahead = [each for each in others if order.puts_first(each.name, important.name)]
     asked = after or ahead
     if not asked:
-        reason = _no_order(important, company, order)
+        reason = _no_order(important, company, order, scene)
         return Judgement(verdict=Verdict.UNDECIDED, reason=reason, focal=important.name, favoured=False)
     rivals = [
         each
@@ -90,12 +118,17 @@ def _judge(load: PageLoad, important: ResourceTimes, order: AskedOrder, one_way_
         if each.last_byte_ns > important.available_ns and each.requested_ns < important.last_byte_ns
     ]
     told = _nothing(load, important, asked, rivals, one_way_ns)
+    tells = True
     if told is None:
-        told = _compared(load, [important], rivals) if after else _compared(load, rivals, [important])
+        high, low = ([important], rivals) if after else (rivals, [important])
+        beside = competition(scene, high, low, order)
+        told = _compared(load, scene, high, low, beside)
+        if after and told[0] is Verdict.KEPT and (beside.is_small or beside.is_short):
+            told, tells = (Verdict.UNDECIDED, _unseen(load, high, low, beside, scene)), False
     verdict, reason = told
     if not after and verdict in (Verdict.KEPT, Verdict.UNDECIDED):
         reason = f"the {_words(rivals)} {_be(rivals)} asked for first: {reason}"
-    return Judgement(verdict=verdict, reason=reason, focal=important.name, favoured=bool(after))
+    return Judgement(verdict=verdict, reason=reason, focal=important.name, favoured=bool(after), tells=tells)
 
 
 def _is_chained(load: PageLoad, one: ResourceTimes, other: ResourceTimes) -> bool:
@@ -104,7 +137,9 @@ def _is_chained(load: PageLoad, one: ResourceTimes, other: ResourceTimes) -> boo
     return one is other or other.resource in before(one.resource) or one.resource in before(other.resource)
 
 
-def _no_order(important: ResourceTimes, company: Sequence[ResourceTimes], order: AskedOrder) -> str:
+def _no_order(
+    important: ResourceTimes, company: Sequence[ResourceTimes], order: AskedOrder, scene: Interleaving
+) -> str:
     if not company:
         return f"nothing was loaded beside the {important.name}, so there is nothing to compare"
     against = [each for each in company if (found := order.between(important.name, each.name)) and found.disagrees]
@@ -113,7 +148,12 @@ def _no_order(important: ResourceTimes, company: Sequence[ResourceTimes], order:
         return f"{NO_ORDER}: its tree and its priority fields disagree about the {important.name} and the {words}"
     if not order.spoken:
         return NO_ORDER
-    return f"{NO_ORDER}: its signals put the {important.name} neither before nor after the {_words(company)}"
+    reason = f"{NO_ORDER}: its signals put the {important.name} neither before nor after the {_words(company)}"
+    equal = [each for each in company if order.share((important.name,), (each.name,)) is not None]
+    beside = competition(scene, [important], equal, order)
+    if not beside.low_bytes:
+        return reason
+    return f"{reason}; beside the {_words(equal)} it got {beside.share:.0%}, and {beside.asked:.0%} was asked for"
 
 
 def _nothing(
@@ -140,27 +180,77 @@ def _nothing(
     return Verdict.NOTHING, f"{left} of the {_words(rivals)} had left the front before {had}"
 
 
-def _compared(load: PageLoad, high: Sequence[ResourceTimes], low: Sequence[ResourceTimes]) -> tuple[Verdict, str]:
-    """Returns the verdict of the rules 3 to 5. high, low: the two sides; the client asked for high first."""
+def _already(load: PageLoad, high: Sequence[ResourceTimes], low: Sequence[ResourceTimes]) -> tuple[float, str]:
+    """Returns the part of low that arrived before high's first byte, 0 to 1, and words for it."""
     focal = max(high, key=lambda each: each.available_ns)
-    of_high, of_low = (load.traffic(each.name for each in side) for side in (high, low))
-    high_words, low_words = _words(high), _words(low)
+    of_low = load.traffic(each.name for each in low)
+    waited = [each for each in high if each is focal or each.available_ns <= of_low.first_byte_ns]
+    latest = max(waited, key=lambda each: each.first_byte_ns)
+    most_bytes = _KEPT_AT_MOST * of_low.size_bytes
+    if of_low.bytes_before(focal.first_byte_ns) <= most_bytes < of_low.bytes_before(latest.first_byte_ns):
+        focal = latest
     before_bytes = of_low.bytes_before(focal.first_byte_ns)
-    before = before_bytes / of_low.size_bytes
     arrived = _percent(before_bytes, of_low.size_bytes)
-    already = f"{arrived} of the {low_words} arrived before the {possessive(focal.name)} first byte"
-    if of_high.last_byte_ns < of_low.last_byte_ns and before <= _KEPT_AT_MOST:
-        lead_s = (of_low.last_byte_ns - of_high.last_byte_ns) / 10**9
-        return Verdict.KEPT, f"{already}; the {high_words} {_be(high)} complete {lead_s:.1f} s before the {low_words}"
-    if of_high.last_byte_ns >= of_low.last_byte_ns and before >= _INVERTED_FROM:
+    words = f"{arrived} of the {_words(low)} arrived before the {possessive(focal.name)} first byte"
+    return before_bytes / of_low.size_bytes, words
+
+
+def _compared(
+    load: PageLoad,
+    scene: Interleaving,
+    high: Sequence[ResourceTimes],
+    low: Sequence[ResourceTimes],
+    beside: Competition,
+) -> tuple[Verdict, str]:
+    """Returns the verdict of the rules 3, 4 and 6. high, low: the two sides; the client asked for high first."""
+    before, already = _already(load, high, low)
+    high_words, low_words = _words(high), _words(low)
+    if before >= _INVERTED_FROM:
         return Verdict.INVERTED, f"{already}, though the {high_words} {_be(high)} asked for first"
-    share = share_of_link(of_high, of_low, focal.first_byte_ns)
-    if share >= _ALL_BUT_ALONE:
+    got = f"got {{:.0%}} of it, and {beside.asked:.0%} was asked for"
+    if before <= _KEPT_AT_MOST and beside.is_in_order and not _came_at_once(load, scene, high, low):
+        lead_ns = max(each.last_byte_ns for each in low) - max(each.last_byte_ns for each in high)
+        when = "before" if lead_ns >= 0 else "after"
+        reason = f"{already}; the {high_words} {_be(high)} complete {abs(lead_ns) / 10**9:.1f} s {when} the {low_words}"
+        shared = f"; both shared the link, and the {high_words} {got.format(beside.share)}"
+        is_shared = max(beside.share, beside.asked) < _ALL_BUT_ALONE
+        return Verdict.KEPT, reason + shared if is_shared else reason
+    if before > _KEPT_AT_MOST and beside.share_afterwards >= _ALL_BUT_ALONE:
         alone = "itself" if len(high) == 1 else "themselves"
         after = f"after that the {high_words} had the link to {alone}: in order, but late"
+    elif beside.share_afterwards >= _ALL_BUT_ALONE:
+        written = f"{beside.behind_bytes / 1024:,.0f} KiB of the {low_words}"
+        after = f"the front wrote {written} when it had the {high_words}, before its first byte"
     else:
-        after = f"after that both shared the link, and the {high_words} got {share:.0%} of it"
+        after = f"after that both shared the link, and the {high_words} {got.format(beside.share_afterwards)}"
     return Verdict.UNDECIDED, f"{already}; {after}"
+
+
+def _came_at_once(
+    load: PageLoad, scene: Interleaving, high: Sequence[ResourceTimes], low: Sequence[ResourceTimes]
+) -> bool:
+    """True if more than half of low came until the instant of high's first byte, and their order is unknown."""
+    of_low = load.traffic(each.name for each in low)
+    first_ns = max(high, key=lambda each: each.available_ns).first_byte_ns
+    return not scene.is_exact and of_low.bytes_until(first_ns) > _KEPT_AT_MOST * of_low.size_bytes
+
+
+def _unseen(
+    load: PageLoad,
+    high: Sequence[ResourceTimes],
+    low: Sequence[ResourceTimes],
+    beside: Competition,
+    scene: Interleaving,
+) -> str:
+    """Returns the reason of rule 5."""
+    _, already = _already(load, high, low)
+    (only,) = high
+    if beside.is_small:
+        at_once = f"a front may hand over {(scene.burst_bytes or 0) / 1024:,.0f} KiB at once"
+        why = f"{at_once}, and the {only.name} has {only.size_bytes / 1024:,.0f}"
+    else:
+        why = f"too few bytes of the {_words(low)} competed with the {only.name}"
+    return f"{already}; but {why}, so a server that ignores the order looks the same; PRIORITY=swap tells"
 
 
 def _words(resources: Sequence[ResourceTimes]) -> str:
@@ -180,12 +270,3 @@ def _percent(part: int, whole: int) -> str:
     """Returns a percentage, rounded down, so that 100 % means all bytes."""
     return f"{100 * part // whole}%"
 
-
-def share_of_link(high: Traffic, low: Traffic, from_ns: int) -> float:
-    """Returns high's share of the payload that arrived from `from_ns` until one of the two sides was complete.
-
-    high, low: the payload of the side that the client asked to get first, and of the other side.
-    """
-    until_ns = min(high.last_byte_ns, low.last_byte_ns)
-    own, others = (each.bytes_until(until_ns) - each.bytes_before(from_ns) for each in (high, low))
-    return own / (own + others) if own + others else 1.0

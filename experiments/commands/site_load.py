@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from priolab.analysis.loads.metrics import PageLoad
+from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.order import AskedOrder
 from priolab.analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
 from priolab.analysis.loads.verdict import Judgement, judge
@@ -264,7 +265,9 @@ def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
     round_trip_ns = min(round_trip_ns, *alone.values())
     loads = site_loads(events, site.page, alone, round_trip_ns // 2)
     groups = site.plan(site.page, address, alone=False).groups
-    judgement = judge(loads[-1], AskedOrder.of(events, loads[-1].number, groups), round_trip_ns // 2)
+    scene = Interleaving.of_arrivals(loads[-1], record_bytes=RECORD_BYTES)
+    order = AskedOrder.of(events, loads[-1].number, groups)
+    judgement = judge(loads[-1], order, round_trip_ns // 2, scene=scene)
     loads = [replace(each, focal_name=judgement.focal) for each in loads]
     measured = loads[-1]
     return _Found(

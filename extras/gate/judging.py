@@ -115,7 +115,7 @@ def _found(check: Check, seen: Trials, checks: Sequence[Check], basic: Finding |
         return Finding(check=check, passed=None, reason="needs the lab's link, which a running server at a URL lacks")
     folders = tuple(each.folder for each in made if each.folder)
     if isinstance(check, Late):
-        finding = _late(check, made[0])
+        finding = _late(check, made[0], is_read=basic is not None and basic.passed is True)
     elif failed := [each for each in made if each.failure]:
         frames = tuple(failed[0].frames())
         finding = Finding(check=check, passed=False, error=True, reason=str(failed[0].failure), frames=frames)
@@ -201,7 +201,9 @@ def _fails(check: Check, reason: str, fault: Fault, seen: Seen) -> Finding:
     return Finding(check=check, passed=False, reason=reason, faults=(fault,), frames=tuple(seen.frames()))
 
 
-def _late(check: Late, seen: Seen) -> Finding:
+def _late(check: Late, seen: Seen, *, is_read: bool) -> Finding:
+    """Judges the loads. is_read: True if probes have shown that the server reads the order, which a load may not show.
+    """
     if seen.failure:
         frames = tuple(seen.frames(seen.events[-1].load)) if seen.events else ()
         if not _starved(seen):
@@ -210,22 +212,23 @@ def _late(check: Late, seen: Seen) -> Finding:
     for index, (load, told) in enumerate(seen.loads):
         number = load.number
         where = f"load {number} of {len(seen.loads)}: "
+        fault: Fault | None
         if load.others.first_byte_ns > load.important.last_byte_ns:
             fault = Fault.STARVES
             idle_ms = (load.others.first_byte_ns - load.focal.requested_ns) / 10**6
             told_reason = (
                 f"the other resources got nothing for {idle_ms:.0f} ms, until the {load.focal.name} was complete"
             )
-        elif told.verdict is Verdict.KEPT:
+        elif told.verdict is Verdict.KEPT or (is_read and not told.tells):
             continue
         else:
-            fault = Fault.ONLY_FIRST_LOAD if index else Fault.BUFFERS
+            fault = (Fault.ONLY_FIRST_LOAD if index else Fault.BUFFERS) if told.tells else None
             told_reason = f"{told.verdict}: {told.reason}"
         return Finding(
             check=check,
             passed=False,
             reason=f"{where}{told_reason}",
-            faults=(fault,),
+            faults=(fault,) if fault else (),
             frames=tuple(seen.frames(number)),
             ledger=seen.ledger,
         )
