@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -34,7 +33,7 @@ _OF_EXPERIMENT = (
 )
 """What the set-up of an experiment gives."""
 
-_OF_MACHINE = ("root", "bpf", "cgroup", "io_uring", "mptcp", "processor-time", "seccomp")
+_OF_MACHINE = ("root", "bpf", "cgroup", "io_uring", "mptcp", "seccomp")
 """What no package gives: rights of the user, and parts of the machine's kernel."""
 
 _WITH_PYTEST = ("pycddl",)
@@ -50,13 +49,11 @@ _PROGRAMS = (
 )
 _OTHERS = ("axe", "bare-debian", "kernel-source", "kubernetes_validate", "stock-runner")
 
-_UNUSUAL = ("kernel-source", "kubernetes_validate", "mptcp", "processor-time", "systemd-analyze")
+_UNUSUAL = ("kernel-source", "kubernetes_validate", "mptcp", "systemd-analyze")
 """What CI's machine may lack."""
 
 EVERYTHING = "everything"
 """The value of PRIOLAB_EXPECT for all names but those in _UNUSUAL."""
-
-_SCHEDSTAT = Path("/proc/self/schedstat")
 
 NEEDED = "needed"
 """The attribute of a fixture's function with what tests with the fixture need."""
@@ -139,7 +136,6 @@ def _lacks() -> Mapping[str, str]:
         "cgroup": "" if group is not None and os.access(group, os.W_OK) else "no cgroup can be made",
         "io_uring": _io_uring(),
         "mptcp": mptcp.lack(),
-        "processor-time": "" if _SCHEDSTAT.exists() else f"there is no {_SCHEDSTAT}",
         "seccomp": kernel.why_ptrace() or "",
     }
 
