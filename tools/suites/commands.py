@@ -118,14 +118,9 @@ def _machine(tree: Tree, cache: Path, user: str) -> Path:
     trees.share_kernel(cache / "priolab", tree, user)
     within = trees.clone(tree, _CHECKOUT, user)
     log = tree.folder / "files.log"
-    for name, folder, command in (
-        (user, within, ["sh", "-c", _FILES]),
-        ("root", Path("/"), ["chown", "-R", user, str(tree.home(user))]),
-    ):
-        if name == "root":
-            trees.run(tree, "root", "/", command, log)
-        elif trees.run(tree, "root", str(folder), command, log):
-            raise CannotMake(f"the readers' files cannot be made (log: {log})")
+    if trees.run(tree, "root", str(within), ["sh", "-c", _FILES], log):
+        raise CannotMake(f"the readers' files cannot be made (log: {log})")
+    trees.run(tree, "root", "/", ["chown", "-R", user, str(tree.home(user))], log)
     return within
 
 
