@@ -283,4 +283,4 @@ def _blocks(entry: Entry) -> bool:
 
 
 def _time(time_ms: float) -> str:
-    return f"{min(LONGEST_MS, max(0, round(time_ms)))}ms"
+    return f"{round(min(LONGEST_MS, max(0, time_ms)))}ms"

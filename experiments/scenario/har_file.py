@@ -9,9 +9,9 @@ Rules:
 
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -112,16 +112,17 @@ def _by_page(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
     yield from groups.items()
 
 
-def _loads(page: str, entries: Iterable[Entry]) -> list[Load]:
+def _loads(page: str, entries: Sequence[Entry]) -> list[Load]:
     """Returns the loads among the entries of a page."""
-    loads = [Load(key=page)]
-    busy_until: datetime | None = None
+    loads, busy_until_ms = [Load(key=page)], 0.0
+    began = next((each.at for each in entries if not each.left_out), datetime.min)
     for each in entries:
         load = loads[-1]
         if each.left_out:
             load.others.append(each)
             continue
-        paused = busy_until is not None and each.at - busy_until >= timedelta(milliseconds=QUIET_MS)
+        at_ms = (each.at - began).total_seconds() * 1000
+        paused = at_ms - busy_until_ms >= QUIET_MS
         if load.entries and each.is_document and (paused or load.late or each.begins_anew(load.entries[0])):
             load = Load(key="")
             loads.append(load)
@@ -130,6 +131,5 @@ def _loads(page: str, entries: Iterable[Entry]) -> list[Load]:
             continue
         load.entries.append(each)
         lasted_ms = (each.wait_ms or 0) if each.mime == _EVENTS else each.lasted_ms
-        ends = each.at + timedelta(milliseconds=min(lasted_ms, LONGEST_MS))
-        busy_until = ends if busy_until is None or load.entries == [each] else max(busy_until, ends)
+        busy_until_ms = max(busy_until_ms if len(load.entries) > 1 else 0, at_ms + min(lasted_ms, LONGEST_MS))
     return [load for load in loads if load.entries]

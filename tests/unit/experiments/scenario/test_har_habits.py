@@ -356,6 +356,20 @@ def test_times(tmp_path: Path, started: str) -> None:
     assert page["a-css"].wait_ns == 80 * MS
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "resources"),
+    [
+        ("9999-12-31T23:59:59.800Z", "9999-12-31T23:59:59.900Z", 2),
+        ("0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00.100+14:00", 2),
+        ("0001-01-01T00:00:00", "9999-12-31T23:59:59-14:00", 1),
+    ],
+)
+def test_the_ends_of_time(tmp_path: Path, first: str, then: str, resources: int) -> None:
+    """The first and last times that there are do no harm."""
+    page = page_of_entries(tmp_path, entry(startedDateTime=first), style(startedDateTime=then))
+    assert len(page.resources) == resources
+
+
 def test_times_without_zone(tmp_path: Path) -> None:
     """A time without zone has the zone of the others in the file."""
     page = page_of_entries(
@@ -373,6 +387,15 @@ def test_a_time_that_is_not_on_record(tmp_path: Path, lasted: Any) -> None:
     timings = {"blocked": -1, "dns": 1, "connect": 2, "ssl": 2, "send": 0, "wait": 5, "receive": 12}
     page = page_of_entries(tmp_path, entry(time=lasted, timings=timings), style())
     assert page["a-css"].wait_ns == 80 * MS
+
+
+def test_huge_numbers(tmp_path: Path) -> None:
+    """Numbers that no recording has are cut, or leave the entry out."""
+    huge = {"wait": 1.7e308, "receive": 1.7e308}
+    answer = {"bodySize": 1e300, "content": {"size": 1e300}}
+    page = page_of_entries(tmp_path, entry(time=None, timings=huge, response=answer), style())
+    assert [each.size_bytes for each in page.resources] == [64 * 2**20, 1000]
+    assert [each.wait_ns for each in page.resources] == [0, 0]
 
 
 @pytest.mark.parametrize("wait", [None, -1])
