@@ -19,6 +19,8 @@ SMALL_BYTES = 60
 _MOST_SMALL = 1000
 """The datagrams of a train that fills a queue of usual length with small ones; a longer queue takes larger ones."""
 _LARGEST_SMALL_BYTES = PACKET_BYTES // 2
+_SENT_IN_NS = 200_000
+"""The shortest transmission time of a small datagram, so that a program on a real clock sends faster than the link."""
 _ANSWERS_PART = 0.9
 """The largest part of the rate toward the client that answers to a train toward the front may need."""
 
@@ -114,12 +116,12 @@ def fillings(link: Link) -> list[Filling]:
     """
     found = []
     if link.queue_bytes is not None:
-        size = _small_bytes(link.queue_bytes)
+        size = _small_bytes(link.queue_bytes, link.rate_bit_s)
         found.append(
             Filling(figure="queue_bytes", most_bytes=link.queue_bytes, rate_bit_s=link.rate_bit_s, packet_bytes=size)
         )
     if link.queue_up_bytes is not None:
-        size = _small_bytes(link.queue_up_bytes, _answered_bytes(link))
+        size = _small_bytes(link.queue_up_bytes, link.rate_up_bit_s, _answered_bytes(link))
         found += [
             Filling(
                 figure=figure,
@@ -133,8 +135,9 @@ def fillings(link: Link) -> list[Filling]:
     return found
 
 
-def _small_bytes(most_bytes: int, least_bytes: int = SMALL_BYTES) -> int:
-    return min(_LARGEST_SMALL_BYTES, max(least_bytes, -(-most_bytes // _MOST_SMALL)))
+def _small_bytes(most_bytes: int, rate_bit_s: int | None, least_bytes: int = SMALL_BYTES) -> int:
+    sent_bytes = _SENT_IN_NS * (rate_bit_s or 0) // (8 * 10**9)
+    return min(_LARGEST_SMALL_BYTES, max(least_bytes, sent_bytes, -(-most_bytes // _MOST_SMALL)))
 
 
 def _answered_bytes(link: Link) -> int:

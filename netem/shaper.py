@@ -16,6 +16,7 @@ from priolab.netem.tc import Command
 
 NO_TRACES = "the kernel's netem cannot replay a trace"
 NO_BYTES = "the kernel's netem limits its queue in packets, not in bytes"
+NO_BYTES_IN_STEPS = "with RATE_STEPS the kernel's link limits its queue in packets, not in bytes"
 
 
 def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[Command]:
@@ -86,7 +87,7 @@ def _lack_of_netem(link: Link, *, counts_bytes: bool) -> str | None:
     if link.traced:
         return NO_TRACES
     if link.counts_bytes and link.rate_steps:
-        return f"{NO_BYTES}, with RATE_STEPS"
+        return NO_BYTES_IN_STEPS
     return NO_BYTES if link.counts_bytes and not counts_bytes else None
 
 

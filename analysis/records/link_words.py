@@ -36,3 +36,5 @@ def link_words(scenario: ScenarioRecord) -> Iterator[str]:
         if via.rate_bit_s is not None:
             yield f"VIA_RATE={via.rate_bit_s / 8000:g}kbps"
         yield f"VIA_DELAY={via.delay_ns / 10**6:g}ms"
+        if via.queue_bytes is not None:
+            yield f"VIA_QUEUE={via.queue_bytes}b"

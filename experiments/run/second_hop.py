@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def second_hop(
         link = stack.enter_context(starting)
         seen |= {"shaper": link.shaper}
         measured, attempts = second.calibrate(tolerance, link.pid)
-        write_json(journals / "calibration.json", asdict(measured) | {"attempts": attempts})
+        write_json(journals / "calibration.json", measured.figures(scenario.via.link) | {"attempts": attempts})
         for what, asked, found in calibration.disagreements(scenario.via.link, measured, tolerance):
             raise InvalidRun(f"calibration of {what} between the fronts", asked, found)
         taps = stack.enter_context(_capturing(second, order.tools, folder))

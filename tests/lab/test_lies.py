@@ -253,7 +253,7 @@ LIES = {
     "a queue in packets": replace(
         _at_link(
             f"{_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
-            "link after the loads, qdisc 3: of to-client, limit: asked for 37888 bytes, observed 25",
+            "link before the loads, qdisc 3: of to-client, limit: asked for 37888 bytes, observed 25",
         ),
         knobs=("QUEUE=37kb",),
     ),

@@ -97,7 +97,7 @@ def test_who_can_count_bytes() -> None:
 
     assert auto(in_bytes, guest=True) == auto(LINK, guest=False) == (Shaper.NETEM, None)
     assert auto(in_bytes, guest=False) == (Shaper.FERRY, shaper.NO_BYTES)
-    assert auto(steps, guest=True) == (Shaper.FERRY, f"{shaper.NO_BYTES}, with RATE_STEPS")
+    assert auto(steps, guest=True) == (Shaper.FERRY, shaper.NO_BYTES_IN_STEPS)
     assert [shaper.lack_of(kind, in_bytes) for kind in Shaper] == [shaper.NO_BYTES, None]
     assert shaper.lack_of(Shaper.NETEM, in_bytes, netem_counts_bytes=True) is None
 
