@@ -84,7 +84,7 @@ def usable(wish: Wish) -> tuple[Fabric, str]:
             fabric, _ = choose("netns", scenarios, None)
         except Unavailable:
             raise error from None
-        return fabric, f"on this machine's clock, so results differ from run to run: {error}"
+        return fabric, f"on this machine's clock and files, which programs may write; results differ: {error}"
 
 
 @contextmanager

@@ -229,7 +229,9 @@ def test_endings(here: Folder) -> None:
     reads = here.fails(124, "--limit", "1s", "--", python, "-c", "import time\nwhile True: time.time()")
     assert reads == "the client did not end within 1 s (--limit)"
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M")
-    for words, program in (((python, "-c", "while True: pass"), python), (copies, shutil.which("dd"))):
+    bomb = ("sh", "-c", "exec 2>/dev/null; bomb() { bomb | bomb & }; bomb; sleep 9999")
+    started = "a program that sh has started"
+    for words, program in (((python, "-c", "while True: pass"), python), (copies, shutil.which("dd")), (bomb, started)):
         spins = here.fails(125, "--wall-limit", "6s", "--", *words)
         assert spins.startswith("the client did not end within 6 s of this machine's time (--wall-limit); ")
         assert spins.endswith(f"{program} uses the processor all the time")
@@ -290,12 +292,15 @@ def test_on_a_real_clock(here: Folder) -> None:
     "fabric", [pytest.param(each, marks=pytest.mark.needs(f"fabric-{each}")) for each in ("virtual", "netns")]
 )
 def test_an_ordinary_user(ordinary_lab: OrdinaryLab, fabric: str) -> None:
-    """Nothing needs root; in the guest the programs are root, and files that they make are the user's."""
+    """Nothing needs root, captures neither; in the guest the programs are root, and their files are the user's."""
     for file in cache_folder().glob("linux-*"):
         (ordinary_lab.cache / "priolab").mkdir(parents=True, exist_ok=True)
         shutil.copy(file, ordinary_lab.cache / "priolab")
-    words = ("sandbox", f"FABRIC={fabric}", "DELAY=10ms", "--server", "/usr/bin/python3 -m http.server 8000", "--")
-    script = f"cd {ordinary_lab.temporary} && {shlex.join(_PRIOLAB)} {shlex.join(words)} sh -c 'echo x > made; id -u'"
+    server = ("--server", "/usr/bin/python3 -m http.server 8000")
+    words = ("sandbox", f"FABRIC={fabric}", "DELAY=10ms", "--capture", "packets.pcapng", *server, "--")
+    get = "/usr/bin/python3 -c 'import urllib.request as request; request.urlopen(\"http://server:8000/made\")'"
+    client = shlex.quote(f"echo x > made; {get}; id -u")
+    script = f"cd {ordinary_lab.temporary} && {shlex.join(_PRIOLAB)} {shlex.join(words)} sh -c {client}"
     command = ["sh", "-c", script]
     if os.geteuid() == 0:
         command = ordinary.command(ordinary_lab.root / "stage", *command)
@@ -305,3 +310,4 @@ def test_an_ordinary_user(ordinary_lab: OrdinaryLab, fabric: str) -> None:
     user = os.geteuid() or ordinary.NOBODY
     assert done.stdout == f"{0 if fabric == 'virtual' else user}\n", done.stderr
     assert (ordinary_lab.temporary / "made").stat().st_uid == user
+    assert (ordinary_lab.temporary / "packets.pcapng").stat().st_size > 1000
