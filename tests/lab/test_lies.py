@@ -153,6 +153,14 @@ LIES = {
         "front when the connection stood, device wire, gso_max_segs: asked for 65535, observed 2",
         for_s=2.2,
     ),
+    "smaller packet buffers in the handshake": replace(
+        _in_the_handshake(
+            "ip link set dev wire gso_max_segs 2",
+            "ip link set dev wire gso_max_segs 65535",
+            "most bytes unsent in the front's kernel, which are more than LOWAT=16384 by a packet buffer: asked for at",
+        ),
+        knobs=("SAMPLE=20ms",),
+    ),
     "a shorter queue for a while": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 3 rate 1024000bit; sleep 1;"
         f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
