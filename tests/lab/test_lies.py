@@ -359,6 +359,21 @@ def test_a_lie_makes_the_run_invalid(name: str, told: Done) -> None:
     assert arm["reason"].startswith(LIES[name].seen)
 
 
+@pytest.mark.usefixtures("guest")
+def test_another_parameter_of_the_congestion_control(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds in all places of a guest, so this guest is of its own."""
+    beta = "/sys/module/tcp_cubic/parameters/beta"
+    does = f'case "$*" in *-c*) (sleep 7; echo 100 >{beta}) </dev/null >/dev/null 2>&1 & ;; esac'
+    (tmp_path / "nginx").write_text(f'#!/bin/sh\n{does}\nexec /usr/sbin/nginx "$@"\n')
+    (tmp_path / "nginx").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    done = lab.run_unseen("FABRIC=virtual", "CONTROL=no", *_LOAD)
+    assert done.summary is not None, done.err
+    (arm,) = done.summary["arms"]
+    assert arm["status"] == "invalid"
+    assert arm["reason"].startswith("client after the loads, module tcp_cubic, beta: asked for 717, observed 100")
+
+
 CLOCKS = {
     "ahead": (
         "now + 300_000_000",
