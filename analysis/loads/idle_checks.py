@@ -1,6 +1,6 @@
 """Finds a front that did nothing although it could, in the samples of its socket. Pure.
 
-Two things are checked:
+Three things are checked:
 
 1. The front hands bytes over as soon as it has them and its kernel takes them. It has what the origin may have sent, up
    to the windows of HTTP/2; in the last 32 KiB of a window a server may wait for more. Where this comes in the TCP
@@ -13,6 +13,9 @@ Two things are checked:
    last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
    unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
    (tcp_small_queue_check), so there nothing is checked.
+3. Packet buffers become large: the kernel checks LOWAT only when it begins a new one, so a front that writes eagerly
+   fills one, of 45 segments. A smaller limit of segmentation shows in fewer unsent bytes, even if the connection alone
+   has it, from its handshake. In all observed runs at least 34 KiB were unsent at some time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,10 +29,13 @@ from priolab.analysis.records.runs import Evidence, Layers
 from priolab.common.formats.events import Kind
 from priolab.common.formats.samples import SocketSample
 from priolab.common.formats.scenario import AUTO, PROBE, ScenarioRecord
-from priolab.common.packets import RECORD_BYTES
+from priolab.common.packets import PACKET_BUFFER_BYTES, RECORD_BYTES
 
 _FEW_BYTES = 2 * RECORD_BYTES
 """With less than a record's room in a window, Traffic Server waits for more; another record may have to be finished."""
+
+_SMALL_BYTES, _OFTEN = 16 * 1024, 50
+"""The largest LOWAT that half a packet buffer exceeds, and how often the kernel must be seen full."""
 
 _USED = 1 / 2
 """The part of the congestion window that is used at least while bytes are unsent."""
@@ -54,6 +60,7 @@ def idle_contradictions(
     needs_updates = has_queue_up and may_enlarge(scenario)
     if is_stock and scenario.via is None and scenario.plan != PROBE and not needs_updates:
         yield from _not_handed_over(loads, evidence, layers, scenario, allowance)
+        yield from _small_buffers(evidence, layers, scenario)
     is_paced = scenario.congestion_control == "bbr" or scenario.front_qdisc == "fq"
     if not is_paced and scenario.shaper_at == "link":
         yield from _unused_window(layers.sockets, allowance)
@@ -98,6 +105,19 @@ def _is_held(windows: Windows, sample: SocketSample, position: int) -> bool:
     """True if the windows keep the front from sending, now or in a record more."""
     handed_bytes = sample.handed_bytes
     return any(windows.hold(at, sample.t_ns, position) for at in (handed_bytes, handed_bytes + _FEW_BYTES))
+
+
+def _small_buffers(evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Iterator[Contradiction]:
+    """Checks that a small LOWAT was exceeded as far as a packet buffer of the kernel allows."""
+    lowat = scenario.lowat
+    if not isinstance(lowat, int) or lowat > _SMALL_BYTES or scenario.native != "off":
+        return
+    if scenario.gso_segments is not None or windows_of(evidence, scenario):
+        return
+    limited = [sample.notsent_bytes for sample in layers.sockets if 2 * sample.notsent_bytes >= max(2, lowat)]
+    if len(limited) >= _OFTEN and max(limited) < PACKET_BUFFER_BYTES // 2:
+        what = f"most bytes unsent in the front's kernel, which are more than LOWAT={lowat} by a packet buffer"
+        yield Contradiction(what=what, asked=f"at least {PACKET_BUFFER_BYTES // 2}", seen=str(max(limited)))
 
 
 def takes_bytes(sample: SocketSample, scenario: ScenarioRecord) -> bool:

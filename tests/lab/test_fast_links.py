@@ -1,6 +1,7 @@
-"""On a fast link the client reads several packets with one system call, and still records each of them."""
+"""On a fast link the client reads several packets with one system call, and rare samples tell little."""
 
 import json
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -33,3 +34,15 @@ def test_every_packet_has_its_time(run: Runs) -> None:
     events = [json.loads(line) for line in (client / "events.jsonl").read_text().splitlines()]
     times = {each["t_ns"] for each in arrivals}
     assert {each["record_ns"] for each in events if "record_ns" in each} <= times
+
+
+@pytest.mark.usefixtures("guest")
+@pytest.mark.parametrize("link", [("RATE=100mbit", "DELAY=5ms", "DELAY_UP=5ms"), ("RATE=1gbit", "DELAY=2ms")])
+def test_samples_that_come_after_the_first_drops(link: Sequence[str], run: Runs) -> None:
+    """With the samples of a sweep the first packets are dropped, and sent again, before the socket is seen."""
+    done = run("LOWAT=none,131072", *link, "SAMPLE=100ms")
+    assert done.summary is not None
+    assert [(arm["name"], arm["status"], arm["reason"]) for arm in done.summary["arms"]] == [
+        ("control", "ok", None),
+        ("lowat-131072", "ok", None),
+    ], done.trouble

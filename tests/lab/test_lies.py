@@ -153,6 +153,14 @@ LIES = {
         "front when the connection stood, device wire, gso_max_segs: asked for 65535, observed 2",
         for_s=2.2,
     ),
+    "smaller packet buffers in the handshake": replace(
+        _in_the_handshake(
+            "ip link set dev wire gso_max_segs 2",
+            "ip link set dev wire gso_max_segs 65535",
+            "most bytes unsent in the front's kernel, which are more than LOWAT=16384 by a packet buffer: asked for at",
+        ),
+        knobs=("SAMPLE=20ms",),
+    ),
     "a shorter queue for a while": _at_link(
         f"{_SHAPED} 2: handle 3: netem limit 3 rate 1024000bit; sleep 1;"
         f" {_SHAPED} 2: handle 3: netem limit 25 rate 1024000bit",
@@ -363,6 +371,21 @@ def test_a_lie_makes_the_run_invalid(name: str, told: Done) -> None:
     arm = told.arm(_arm(name))
     assert (arm["status"], arm["verdict"]) == ("invalid", None)
     assert arm["reason"].startswith(LIES[name].seen)
+
+
+@pytest.mark.usefixtures("guest")
+def test_another_parameter_of_the_congestion_control(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds in all places of a guest, so this guest is of its own."""
+    beta = "/sys/module/tcp_cubic/parameters/beta"
+    does = f'case "$*" in *-c*) (sleep 7; echo 100 >{beta}) </dev/null >/dev/null 2>&1 & ;; esac'
+    (tmp_path / "nginx").write_text(f'#!/bin/sh\n{does}\nexec /usr/sbin/nginx "$@"\n')
+    (tmp_path / "nginx").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+    done = lab.run_unseen("FABRIC=virtual", "CONTROL=no", *_LOAD)
+    assert done.summary is not None, done.err
+    (arm,) = done.summary["arms"]
+    assert arm["status"] == "invalid"
+    assert arm["reason"].startswith("client after the loads, module tcp_cubic, beta: asked for 717, observed 100")
 
 
 CLOCKS = {

@@ -251,7 +251,8 @@ def _any(chance: random.Random, *, netem: bool) -> _Drawn:
     if chance.random() < 0.5:
         name = chance.choice(_OF_HANDSHAKES)
         return chance.choice(("client", "front")), ("file", f"/proc/sys/net/ipv4/{name}", chance.choice(_SYSCTLS[name]))
-    kinds = (_elsewhere, _sysctl, _route, _device, _socket, *((_of_link, _of_link) if netem else ()))
+    kinds: list[Callable[..., _Drawn]] = [_elsewhere, _sysctl, _route, _device, _socket]
+    kinds += [_of_link, _of_link] if netem else []
     return chance.choice(kinds)(chance, netem=netem)
 
 

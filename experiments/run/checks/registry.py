@@ -277,6 +277,12 @@ CHECKS = (
         test="tests/unit/analysis/loads/test_idle_checks.py::test_a_front_or_an_origin_that_stalls",
     ),
     Check(
+        name="packet buffers",
+        compares="the most unsent bytes with a small LOWAT and the size of a packet buffer",
+        by=(f"{_LOADS}.idle_checks._small_buffers",),
+        test="tests/unit/analysis/loads/test_idle_checks.py::test_segmentation_that_the_connection_alone_lacks",
+    ),
+    Check(
         name="retransmissions",
         compares="the packets that the front sent again with the dropped ones, and those that came twice",
         by=(f"{_LOADS}.retransmission_check.retransmission_contradictions",),

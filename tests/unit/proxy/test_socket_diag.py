@@ -51,6 +51,40 @@ def test_each_field_of_an_answer() -> None:
         assert (sample.sndbuf_bytes, sample.wmem_queued_bytes, sample.congestion_control) == (3, 5, "cubic")
 
 
+_NEGOTIATED = {
+    "mss_bytes": 16,
+    "ssthresh_segments": 76,
+    "cwnd_segments": 80,
+    "advertised_mss_bytes": 84,
+    "reordering_segments": 88,
+    "retransmitted_segments": 100,
+    "delivered_segments": 192,
+}
+"""The places of Negotiated's fields in struct tcp_info."""
+
+
+def test_what_was_negotiated() -> None:
+    """Every field comes from its own place; both scales share a byte. A shorter tcp_info tells nothing."""
+    for name, at in _NEGOTIATED.items():
+        info = bytearray(232)
+        info[5:7] = 0x07, 0x97
+        struct.pack_into("=I", info, at, 7)
+        found = socket_diag._negotiated(_answer(bytes(info)))
+        assert found is not None
+        assert (found.options, found.send_scale, found.receive_scale) == (7, 7, 9)
+        assert {field for field in _NEGOTIATED if getattr(found, field)} == {name}
+    assert socket_diag._negotiated(_answer(bytes(192))) is None
+
+
+def test_bytes_that_the_server_has_not_read() -> None:
+    """They are in the message's header."""
+    answer = bytearray(_answer(bytes(232)))
+    struct.pack_into("=I", answer, 56, 91)
+    sample = socket_diag._read(bytes(answer), 5)
+    assert sample is not None
+    assert sample.unread_bytes == 91
+
+
 def test_an_older_kernel() -> None:
     """Fields beyond the end of a shorter tcp_info are 0. Without tcp_info or skmem there is no sample."""
     sample = socket_diag._read(_answer(struct.pack("=16xI", 1448)), 5)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -346,14 +347,13 @@ def test_a_server_that_reads_no_requests_while_it_waits_for_the_kernel(what: str
     """A request may wait at the front as long as it is seen unread there, and the kernel takes no bytes."""
     world = honest()
     document, late_ns = world.evidence.requests[1], 400 * MS
+    changed: dict[str, Any] = {f"{each}_bytes": 9000 for each in what.split()}
     late = replace(
         document, received_ns=document.received_ns + late_ns, available_ns=(document.available_ns or 0) + late_ns
     )
     requests = (world.evidence.requests[0], late, *world.evidence.requests[2:])
     sockets = tuple(
-        replace(sample, **{f"{each}_bytes": 9000 for each in what.split()})
-        if 1000 * MS <= sample.t_ns < until_ms * MS
-        else sample
+        replace(sample, **changed) if 1000 * MS <= sample.t_ns < until_ms * MS else sample
         for sample in world.layers.sockets
     )
     world = replace(

@@ -98,12 +98,37 @@ def test_lowat_that_was_lowered_for_a_while() -> None:
 
 
 @pytest.mark.parametrize("knobs", [{"native": "on"}, {"lowat": "auto"}])
-def test_a_limit_that_others_set(knobs: dict[str, str]) -> None:
+def test_a_limit_that_others_set(knobs: dict[str, Any]) -> None:
     """If the server or a tuner sets LOWAT, only an empty kernel is known to take bytes."""
     assert told(stalls(unsent=100), **knobs) == []
     empty = [each for each in stalls() if each.t_ns <= 100 * MS]
     empty += [socket_sample(t_ns=t_ms * MS, bytes_sent=HALF, sndbuf_bytes=1) for t_ms in (110, 130)]
     assert told(empty, **knobs) == [f"{KEPT}: 20.0 ms"]
+
+
+SMALL = "most bytes unsent in the front's kernel, which are more than LOWAT=16384 by a packet buffer"
+
+
+@pytest.mark.parametrize(
+    ("most", "often", "changes", "lines"),
+    [
+        (19_280, 60, {}, [f"{SMALL}: 19280"]),
+        (65_160, 60, {}, []),
+        (35_292, 60, {}, []),
+        (19_280, 40, {}, []),
+        (19_280, 60, {"gso_segments": 2}, []),
+        (19_280, 60, {"lowat": 32_768}, []),
+        (19_280, 60, {"lowat": "auto"}, []),
+        (19_280, 60, {"window_bytes": 65_535}, []),
+        (19_280, 60, {"is_stock": False}, []),
+    ],
+)
+def test_segmentation_that_the_connection_alone_lacks(
+    most: int, often: int, changes: dict[str, Any], lines: list[str]
+) -> None:
+    """A front that writes eagerly fills packet buffers. With two segments each, little more than LOWAT is unsent."""
+    samples = [sample(900 + 10 * number, WHOLE, unsent=most - 100 * number) for number in range(often)]
+    assert told(samples, **{"lowat": 16_384} | changes) == lines
 
 
 def test_a_window_update_that_waits_for_others() -> None:

@@ -1,6 +1,7 @@
 """Tests of packets that were dropped although the bottleneck's queue was not full."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,7 @@ def test_an_empty_queue_between_two_samples(segment_bytes: int, found: list[str]
 @pytest.mark.parametrize(
     "knobs", [{"LOSS": "1%"}, {"QDISC": "fq_codel"}, {"SHAPER_AT": "front"}, {"RATE": "unlimited"}]
 )
-def test_links_that_drop_otherwise(knobs: dict[str, str]) -> None:
+def test_links_that_drop_otherwise(knobs: dict[str, Any]) -> None:
     """Where packets are lost by chance, or the queue is none of packets, nothing is said."""
     assert told(sample(0, 3, 8), sample(1, 3, 9), **knobs) == []
 
