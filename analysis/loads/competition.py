@@ -164,15 +164,19 @@ def competition(
         most=most / all_bytes if all_bytes else 0.0,
     )
     only = high[0]
-    if scene.burst_bytes is None or len(high) > 1 or any(order.number(each.name) > order.number(only.name) for each in low):
+    if (
+        scene.burst_bytes is None
+        or len(high) > 1
+        or any(order.number(each.name) > order.number(only.name) for each in low)
+    ):
         return found
     is_short = _waiting_bytes(scene, only, low, begins) <= scene.ahead_bytes + scene.record_bytes
     if only.resource.chunks:
         return replace(found, is_short=is_short)
-    # Sharing ends when one of the sides has no more bytes.
+    # Sharing ends when one of the sides has no more bytes. A second record: an even server must not be just in order.
     even_bytes = min(even, left_bytes)
     beside_bytes = high_bytes * even_bytes / even if even else 0
-    is_short = is_short or _allows(found.most, beside_bytes, even_bytes - scene.record_bytes)
+    is_short = is_short or _allows(found.most, beside_bytes, even_bytes - 2 * scene.record_bytes)
     return replace(found, is_short=is_short, is_small=only.size_bytes <= scene.burst_bytes)
 
 

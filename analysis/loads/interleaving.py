@@ -31,7 +31,7 @@ _LARGEST_SEND_BUFFER_BYTES = 4 * 2**20  # the kernel's default of net.ipv4.tcp_w
 class Piece:
     """Payload of one resource that the front wrote at once.
 
-    begin: its place in the load. end_bytes: the position in the TCP stream at which its TLS record ends; None over QUIC.
+    begin: its place in the load. end_bytes: the position in the TCP stream where its TLS record ends; None over QUIC.
     """
 
     resource: str
@@ -112,7 +112,7 @@ class Interleaving:
         return self.is_closed is not _never
 
     def place_at(self, t_ns: int) -> int:
-        """Returns the place up to which the front had written at most at an instant; the load's end if it is unknown."""
+        """Returns the place up to which the front had written at most at an instant; the load's end if unknown."""
         return self.pieces[-1].begin + self.pieces[-1].size_bytes if self.written is None else self.written(t_ns)
 
 
@@ -136,7 +136,10 @@ def _by_samples(samples: Sequence[SocketSample], payload: Payload) -> Callable[[
 
 
 def _by_arrivals(events: Sequence[Event], scenario: ScenarioRecord, burst_bytes: int) -> Callable[[int], int]:
-    times, totals = [event.t_ns for event in events], list(accumulate((event.size_bytes or 0 for event in events), initial=0))
+    times, totals = (
+        [event.t_ns for event in events],
+        list(accumulate((event.size_bytes or 0 for event in events), initial=0)),
+    )
     way_ns = scenario.delay_ns + scenario.jitter_ns
     unseen_bytes = scenario.queue_packets * SEGMENT_BYTES + burst_bytes
 

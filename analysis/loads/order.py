@@ -80,5 +80,5 @@ class AskedOrder:
         return self._wishes.share(*streams)
 
     def precedes(self, one: str, other: str) -> bool:
-        """True if the client asked for all of the resource `one` before the resource `other`, not only for a larger part."""
+        """True if the client asked for all of the resource `one` before `other`, and not only for a larger part."""
         return self.puts_first(one, other) and self.share((other,), (one,)) == 0
