@@ -53,7 +53,7 @@ class Interleaving:
     wrote a piece. burst_bytes: the most payload that the kernel may take before the front must choose again; None if
     that is unknown. ahead_bytes: the most payload that a front prepares ahead: a packet buffer and a TLS record.
     record_bytes: the most payload in a TLS record, which a front does not interrupt. is_exact: False if the order of
-    pieces that arrived at one instant is unknown.
+    pieces that arrived at one instant is unknown. up_ns: how long a signal of the client takes to the front.
     """
 
     pieces: Sequence[Piece]
@@ -63,6 +63,7 @@ class Interleaving:
     ahead_bytes: int = PACKET_BUFFER_BYTES + RECORD_BYTES
     record_bytes: int = RECORD_BYTES
     is_exact: bool = True
+    up_ns: int = 0
 
     @classmethod
     def of_arrivals(cls, load: PageLoad, *, record_bytes: int = 0) -> "Interleaving":
@@ -104,6 +105,7 @@ class Interleaving:
             is_closed=_closing(windows, samples, events) if windows and is_sampled else _never,
             burst_bytes=burst_bytes,
             ahead_bytes=buffer_bytes + RECORD_BYTES,
+            up_ns=scenario.delay_up_ns,
         )
 
     @property

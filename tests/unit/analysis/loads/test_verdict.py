@@ -70,7 +70,7 @@ def test_inverted() -> None:
 
 
 def test_shared() -> None:
-    """The verdict is `undecided` between `kept` and `inverted`; the reason has the shares that came and were asked for."""
+    """The verdict is `undecided` between `kept` and `inverted`; the reason has the shares got and asked for."""
     judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), ("script",), 0)
     assert judgement.verdict == Verdict.UNDECIDED
     assert judgement.reason == (
