@@ -237,7 +237,7 @@ class Wishes:
         )
 
     def share(self, some: Collection[int], others: Collection[int]) -> float | None:
-        """Returns the part of all bytes that `some` streams get together while they and `others` have something to send.
+        """Returns the part of all bytes that `some` streams get together while they and `others` have bytes to send.
 
         The signals may be of several kinds, and a front may read any of them: the part is the smallest one for which a
         kind asks. A kind that asks for equal parts counts only if no kind asks for an order. None if the signals leave

@@ -6,7 +6,8 @@ Rules:
 1. Bytes count from the place on up to which the front had written when the origin handed a resource over; for the high
    side from a packet buffer and a TLS record later, because a front may have prepared so much. They count while a
    resource of each side has bytes that are handed over and not written, and no flow-control window keeps the front from
-   writing the high one. So a response in chunks counts only from the hand-over of a chunk until it is written.
+   writing the high one. So a response in chunks counts only from the hand-over of a chunk until it is written. If the
+   client later asked for another share, bytes count from when this signal was at the front.
 2. Of the low side's bytes in each such time, those of one TLS record do not count: the front had begun it.
 3. The low side may get the share that was asked for, and a tenth more; but not more than half of what even sharing
    would give it beyond that share. So the weights 183 and 147 tell a server that reads them from one that does not.
@@ -120,6 +121,8 @@ def competition(
     asked = most = even = 0.0
     begun_bytes, left_bytes = scene.record_bytes, 0
     high_left_bytes = sum(each.size_bytes for each in high)
+    settled_ns = order.settled_ns([each.name for each in high], [each.name for each in low])
+    from_place = 0 if settled_ns is None else scene.place_at(settled_ns + scene.up_ns)
     for piece in scene.pieces:
         name, size_bytes = piece.resource, piece.size_bytes
         if name not in begins:
@@ -132,7 +135,7 @@ def competition(
         is_high = name in highs.written
         if not waiting:
             begun_bytes = scene.record_bytes
-        elif lows.waiting:
+        elif lows.waiting and piece.begin >= from_place:
             both = waiting, lows.waiting
             if both not in shares:
                 shares[both] = order.share(*both)
@@ -164,15 +167,19 @@ def competition(
         most=most / all_bytes if all_bytes else 0.0,
     )
     only = high[0]
-    if scene.burst_bytes is None or len(high) > 1 or any(order.number(each.name) > order.number(only.name) for each in low):
+    if (
+        scene.burst_bytes is None
+        or len(high) > 1
+        or any(order.number(each.name) > order.number(only.name) for each in low)
+    ):
         return found
     is_short = _waiting_bytes(scene, only, low, begins) <= scene.ahead_bytes + scene.record_bytes
     if only.resource.chunks:
         return replace(found, is_short=is_short)
-    # Sharing ends when one of the sides has no more bytes.
+    # Sharing ends when one of the sides has no more bytes. A second record: an even server must not be just in order.
     even_bytes = min(even, left_bytes)
     beside_bytes = high_bytes * even_bytes / even if even else 0
-    is_short = is_short or _allows(found.most, beside_bytes, even_bytes - scene.record_bytes)
+    is_short = is_short or _allows(found.most, beside_bytes, even_bytes - 2 * scene.record_bytes)
     return replace(found, is_short=is_short, is_small=only.size_bytes <= scene.burst_bytes)
 
 

@@ -135,7 +135,8 @@ def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any], 
 def bound_of(load: PageLoad, scenario: ScenarioRecord, layers: Layers, sooner: Sequence[str] = ()) -> Bound:
     """Returns the oracle's lower bound for the focal resource's first byte in a load.
 
-    sooner: the resources that the client asked for before the focal resource. With cross traffic, the link of the bound is the one that the cross traffic left to the front.
+    sooner: the resources that the client asked for before the focal resource. With cross traffic, the link of the bound
+    is the one that the cross traffic left to the front.
     """
     rate = Rate.of(scenario)
     if rate is not None and layers.cross:

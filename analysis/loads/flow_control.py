@@ -156,8 +156,7 @@ class Windows:
         return bool(ahead) and all(window.left_bytes(handed_bytes, t_ns) <= 0 for window in ahead)
 
     def closed(self, stream_id: int, handed_bytes: int, t_ns: int) -> bool:
-        """True if the window of a stream is used up at t_ns, when the front has handed over its stream up to a position.
-        """
+        """True if a stream's window is used up at t_ns, after handed_bytes of the TCP stream."""
         window = self._windows.get(stream_id)
         return window is not None and window.left_bytes(handed_bytes, t_ns) <= 0
 

@@ -31,7 +31,7 @@ _LARGEST_SEND_BUFFER_BYTES = 4 * 2**20  # the kernel's default of net.ipv4.tcp_w
 class Piece:
     """Payload of one resource that the front wrote at once.
 
-    begin: its place in the load. end_bytes: the position in the TCP stream at which its TLS record ends; None over QUIC.
+    begin: its place in the load. end_bytes: the position in the TCP stream where its TLS record ends; None over QUIC.
     """
 
     resource: str
@@ -53,7 +53,7 @@ class Interleaving:
     wrote a piece. burst_bytes: the most payload that the kernel may take before the front must choose again; None if
     that is unknown. ahead_bytes: the most payload that a front prepares ahead: a packet buffer and a TLS record.
     record_bytes: the most payload in a TLS record, which a front does not interrupt. is_exact: False if the order of
-    pieces that arrived at one instant is unknown.
+    pieces that arrived at one instant is unknown. up_ns: how long a signal of the client takes to the front.
     """
 
     pieces: Sequence[Piece]
@@ -63,6 +63,7 @@ class Interleaving:
     ahead_bytes: int = PACKET_BUFFER_BYTES + RECORD_BYTES
     record_bytes: int = RECORD_BYTES
     is_exact: bool = True
+    up_ns: int = 0
 
     @classmethod
     def of_arrivals(cls, load: PageLoad, *, record_bytes: int = 0) -> "Interleaving":
@@ -104,6 +105,7 @@ class Interleaving:
             is_closed=_closing(windows, samples, events) if windows and is_sampled else _never,
             burst_bytes=burst_bytes,
             ahead_bytes=buffer_bytes + RECORD_BYTES,
+            up_ns=scenario.delay_up_ns,
         )
 
     @property
@@ -112,7 +114,7 @@ class Interleaving:
         return self.is_closed is not _never
 
     def place_at(self, t_ns: int) -> int:
-        """Returns the place up to which the front had written at most at an instant; the load's end if it is unknown."""
+        """Returns the place up to which the front had written at most at an instant; the load's end if unknown."""
         return self.pieces[-1].begin + self.pieces[-1].size_bytes if self.written is None else self.written(t_ns)
 
 
@@ -136,7 +138,10 @@ def _by_samples(samples: Sequence[SocketSample], payload: Payload) -> Callable[[
 
 
 def _by_arrivals(events: Sequence[Event], scenario: ScenarioRecord, burst_bytes: int) -> Callable[[int], int]:
-    times, totals = [event.t_ns for event in events], list(accumulate((event.size_bytes or 0 for event in events), initial=0))
+    times, totals = (
+        [event.t_ns for event in events],
+        list(accumulate((event.size_bytes or 0 for event in events), initial=0)),
+    )
     way_ns = scenario.delay_ns + scenario.jitter_ns
     unseen_bytes = scenario.queue_packets * SEGMENT_BYTES + burst_bytes
 

@@ -16,6 +16,14 @@ class AskedOrder:
         """streams: the number of each requested resource's stream. sayings: the signals, in the order of sending."""
         self._streams = streams
         self._wishes = Wishes(sayings)
+        said: set[int] = set()
+        self._changed_ns: dict[int, int] = {}
+        for saying in sayings:
+            if saying.stream_id in said:
+                self._changed_ns[saying.stream_id] = saying.t_ns
+            said.add(saying.stream_id)
+        first = {saying.stream_id: saying for saying in reversed(sayings)}
+        self._at_first = Wishes([saying for saying in sayings if first[saying.stream_id] is saying])
 
     @classmethod
     def of(cls, events: Iterable[Event], load: int, groups: Sequence[Group] = ()) -> "AskedOrder":
@@ -79,6 +87,13 @@ class AskedOrder:
         streams = ([self._streams[name] for name in names] for names in (some, others))
         return self._wishes.share(*streams)
 
+    def settled_ns(self, some: Collection[str], others: Collection[str]) -> int | None:
+        """Returns when the client sent its last signal for these resources; None if that changed no share."""
+        streams = [[self._streams[name] for name in names] for names in (some, others)]
+        if self._at_first.share(*streams) == self._wishes.share(*streams):
+            return None
+        return max((self._changed_ns.get(stream, 0) for both in streams for stream in both), default=None)
+
     def precedes(self, one: str, other: str) -> bool:
-        """True if the client asked for all of the resource `one` before the resource `other`, not only for a larger part."""
+        """True if the client asked for all of the resource `one` before `other`, and not only for a larger part."""
         return self.puts_first(one, other) and self.share((other,), (one,)) == 0

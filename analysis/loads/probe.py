@@ -103,8 +103,8 @@ def judge_probe(probe: Probe, favoured: Sequence[str], asked: float = 1.0) -> Ju
     reason = f"{waited}, the front gave the {favoured[0]} {share:.0%} of the window"
     kept_from = ALONE if asked == 1 else 1 - most_share(1 - asked, _EVEN)
     verdict = Verdict.KEPT if share >= kept_from else Verdict.UNDECIDED
-    if asked != 1 or verdict is Verdict.UNDECIDED:
-        reason += f", and {asked:.0%} was asked for"
     if share <= 1 - ALONE:
         verdict, reason = Verdict.INVERTED, f"{reason}, though it was asked for first"
+    elif asked != 1 or verdict is Verdict.UNDECIDED:
+        reason += f", and {asked:.0%} was asked for"
     return Judgement(verdict=verdict, reason=reason, focal=probe.important, favoured=is_first)

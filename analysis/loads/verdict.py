@@ -27,10 +27,11 @@ and then the one that came latest. This resource is the load's focal resource.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from priolab.analysis.loads.competition import Competition, competition
 from priolab.analysis.loads.interleaving import Interleaving
-from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
+from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
 from priolab.analysis.loads.order import AskedOrder
 from priolab.common.formats.page import called
 from priolab.common.formats.run import Verdict
@@ -117,14 +118,13 @@ def _judge(
         for each in asked
         if each.last_byte_ns > important.available_ns and each.requested_ns < important.last_byte_ns
     ]
-    told = _nothing(load, important, asked, rivals, one_way_ns)
-    tells = True
+    told, tells = _nothing(load, important, asked, rivals, one_way_ns), True
     if told is None:
         high, low = ([important], rivals) if after else (rivals, [important])
-        beside = competition(scene, high, low, order)
-        told = _compared(load, scene, high, low, beside)
-        if after and told[0] is Verdict.KEPT and (beside.is_small or beside.is_short):
-            told, tells = (Verdict.UNDECIDED, _unseen(load, high, low, beside, scene)), False
+        sides = _Sides(load=load, scene=scene, high=high, low=low, beside=competition(scene, high, low, order))
+        told = sides.compared()
+        if after and told[0] is Verdict.KEPT and (sides.beside.is_small or sides.beside.is_short):
+            told, tells = sides.untold(), False
     verdict, reason = told
     if not after and verdict in (Verdict.KEPT, Verdict.UNDECIDED):
         reason = f"the {_words(rivals)} {_be(rivals)} asked for first: {reason}"
@@ -180,77 +180,73 @@ def _nothing(
     return Verdict.NOTHING, f"{left} of the {_words(rivals)} had left the front before {had}"
 
 
-def _already(load: PageLoad, high: Sequence[ResourceTimes], low: Sequence[ResourceTimes]) -> tuple[float, str]:
-    """Returns the part of low that arrived before high's first byte, 0 to 1, and words for it."""
-    focal = max(high, key=lambda each: each.available_ns)
-    of_low = load.traffic(each.name for each in low)
-    waited = [each for each in high if each is focal or each.available_ns <= of_low.first_byte_ns]
-    latest = max(waited, key=lambda each: each.first_byte_ns)
-    most_bytes = _KEPT_AT_MOST * of_low.size_bytes
-    if of_low.bytes_before(focal.first_byte_ns) <= most_bytes < of_low.bytes_before(latest.first_byte_ns):
-        focal = latest
-    before_bytes = of_low.bytes_before(focal.first_byte_ns)
-    arrived = _percent(before_bytes, of_low.size_bytes)
-    words = f"{arrived} of the {_words(low)} arrived before the {possessive(focal.name)} first byte"
-    return before_bytes / of_low.size_bytes, words
+@dataclass(frozen=True, kw_only=True)
+class _Sides:
+    """The two sides of a comparison; the client asked for high first. beside: what they got beside each other."""
 
+    load: PageLoad
+    scene: Interleaving
+    high: Sequence[ResourceTimes]
+    low: Sequence[ResourceTimes]
+    beside: Competition
 
-def _compared(
-    load: PageLoad,
-    scene: Interleaving,
-    high: Sequence[ResourceTimes],
-    low: Sequence[ResourceTimes],
-    beside: Competition,
-) -> tuple[Verdict, str]:
-    """Returns the verdict of the rules 3, 4 and 6. high, low: the two sides; the client asked for high first."""
-    before, already = _already(load, high, low)
-    high_words, low_words = _words(high), _words(low)
-    if before >= _INVERTED_FROM:
-        return Verdict.INVERTED, f"{already}, though the {high_words} {_be(high)} asked for first"
-    got = f"got {{:.0%}} of it, and {beside.asked:.0%} was asked for"
-    if before <= _KEPT_AT_MOST and beside.is_in_order and not _came_at_once(load, scene, high, low):
-        lead_ns = max(each.last_byte_ns for each in low) - max(each.last_byte_ns for each in high)
-        when = "before" if lead_ns >= 0 else "after"
-        reason = f"{already}; the {high_words} {_be(high)} complete {abs(lead_ns) / 10**9:.1f} s {when} the {low_words}"
-        shared = f"; both shared the link, and the {high_words} {got.format(beside.share)}"
-        is_shared = max(beside.share, beside.asked) < _ALL_BUT_ALONE
-        return Verdict.KEPT, reason + shared if is_shared else reason
-    if before > _KEPT_AT_MOST and beside.share_afterwards >= _ALL_BUT_ALONE:
-        alone = "itself" if len(high) == 1 else "themselves"
-        after = f"after that the {high_words} had the link to {alone}: in order, but late"
-    elif beside.share_afterwards >= _ALL_BUT_ALONE:
-        written = f"{beside.behind_bytes / 1024:,.0f} KiB of the {low_words}"
-        after = f"the front wrote {written} when it had the {high_words}, before its first byte"
-    else:
-        after = f"after that both shared the link, and the {high_words} {got.format(beside.share_afterwards)}"
-    return Verdict.UNDECIDED, f"{already}; {after}"
+    @cached_property
+    def _of_low(self) -> Traffic:
+        return self.load.traffic(each.name for each in self.low)
 
+    @property
+    def _latest(self) -> ResourceTimes:
+        """The resource of high that the origin had last."""
+        return max(self.high, key=lambda each: each.available_ns)
 
-def _came_at_once(
-    load: PageLoad, scene: Interleaving, high: Sequence[ResourceTimes], low: Sequence[ResourceTimes]
-) -> bool:
-    """True if more than half of low came until the instant of high's first byte, and their order is unknown."""
-    of_low = load.traffic(each.name for each in low)
-    first_ns = max(high, key=lambda each: each.available_ns).first_byte_ns
-    return not scene.is_exact and of_low.bytes_until(first_ns) > _KEPT_AT_MOST * of_low.size_bytes
+    def _late(self) -> ResourceTimes | None:
+        """Returns a resource of high before which more than half of low came; None without one.
 
+        The origin must have had it when low began to arrive. If the order of what came at one instant is unknown, half
+        of low must not have come until this instant.
+        """
+        waited = [each for each in self.high if each.available_ns <= self._of_low.first_byte_ns]
+        late = max([self._latest, *waited], key=lambda each: each.first_byte_ns)
+        count = self._of_low.bytes_before if self.scene.is_exact else self._of_low.bytes_until
+        return late if count(late.first_byte_ns) > _KEPT_AT_MOST * self._of_low.size_bytes else None
 
-def _unseen(
-    load: PageLoad,
-    high: Sequence[ResourceTimes],
-    low: Sequence[ResourceTimes],
-    beside: Competition,
-    scene: Interleaving,
-) -> str:
-    """Returns the reason of rule 5."""
-    _, already = _already(load, high, low)
-    (only,) = high
-    if beside.is_small:
-        at_once = f"a front may hand over {(scene.burst_bytes or 0) / 1024:,.0f} KiB at once"
-        why = f"{at_once}, and the {only.name} has {only.size_bytes / 1024:,.0f}"
-    else:
-        why = f"too few bytes of the {_words(low)} competed with the {only.name}"
-    return f"{already}; but {why}, so a server that ignores the order looks the same; PRIORITY=swap tells"
+    def _before(self, resource: ResourceTimes) -> str:
+        arrived = _percent(self._of_low.bytes_before(resource.first_byte_ns), self._of_low.size_bytes)
+        return f"{arrived} of the {_words(self.low)} arrived before the {possessive(resource.name)} first byte"
+
+    def compared(self) -> tuple[Verdict, str]:
+        """Returns the verdict of the rules 3, 4 and 6."""
+        high, low, beside = _words(self.high), _words(self.low), self.beside
+        already = self._before(self._latest)
+        if self._of_low.bytes_before(self._latest.first_byte_ns) >= _INVERTED_FROM * self._of_low.size_bytes:
+            return Verdict.INVERTED, f"{already}, though the {high} {_be(self.high)} asked for first"
+        shared = f"both shared the link, and the {high} got {{:.0%}} of it, and {beside.asked:.0%} was asked for"
+        late = self._late()
+        if late is None and beside.is_in_order:
+            lead_ns = self._of_low.last_byte_ns - max(each.last_byte_ns for each in self.high)
+            when = "before" if lead_ns >= 0 else "after"
+            reason = f"{already}; the {high} {_be(self.high)} complete {abs(lead_ns) / 10**9:.1f} s {when} the {low}"
+            if max(beside.share, beside.asked) < _ALL_BUT_ALONE:
+                reason += f"; {shared.format(beside.share)}"
+            return Verdict.KEPT, reason
+        if beside.share_afterwards < _ALL_BUT_ALONE:
+            after = f"after that {shared.format(beside.share_afterwards)}"
+        elif late is not None:
+            alone = "itself" if len(self.high) == 1 else "themselves"
+            after = f"after that the {high} had the link to {alone}: in order, but late"
+        else:
+            after = f"the front had the {high}, and wrote {beside.behind_bytes / 1024:,.0f} KiB of the {low} first"
+        return Verdict.UNDECIDED, f"{self._before(late or self._latest)}; {after}"
+
+    def untold(self) -> tuple[Verdict, str]:
+        """Returns the verdict of rule 5."""
+        (only,) = self.high
+        why = f"too few bytes of the {_words(self.low)} competed with the {only.name}"
+        if self.beside.is_small:
+            at_once = f"a front may hand over {(self.scene.burst_bytes or 0) / 1024:,.0f} KiB at once"
+            why = f"{at_once}, and the {only.name} has {only.size_bytes / 1024:,.0f}"
+        same = "so a server that ignores the order looks the same; PRIORITY=swap tells"
+        return Verdict.UNDECIDED, f"{self._before(only)}; but {why}, {same}"
 
 
 def _words(resources: Sequence[ResourceTimes]) -> str:
@@ -269,4 +265,3 @@ def possessive(name: str) -> str:
 def _percent(part: int, whole: int) -> str:
     """Returns a percentage, rounded down, so that 100 % means all bytes."""
     return f"{100 * part // whole}%"
-

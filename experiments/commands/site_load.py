@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.interleaving import Interleaving
+from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.order import AskedOrder
 from priolab.analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
 from priolab.analysis.loads.verdict import Judgement, judge
@@ -34,6 +34,7 @@ from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Plan
 from priolab.common.formats.reading import FolderError
+from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import (
     STEP,

@@ -202,8 +202,7 @@ def _fails(check: Check, reason: str, fault: Fault, seen: Seen) -> Finding:
 
 
 def _late(check: Late, seen: Seen, *, is_read: bool) -> Finding:
-    """Judges the loads. is_read: True if probes have shown that the server reads the order, which a load may not show.
-    """
+    """Judges the loads. is_read: True if probes have shown that the server reads the order; a load may not tell."""
     if seen.failure:
         frames = tuple(seen.frames(seen.events[-1].load)) if seen.events else ()
         if not _starved(seen):

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.capabilities import needs
 from tests.support.lab import Done
 from tests.support.together import together
 
-pytestmark = pytest.mark.usefixtures("guest")
+pytestmark = [pytest.mark.usefixtures("guest"), pytest.mark.needs("caddy", "nghttpx", "h2o")]
 
 _HTML = '[[resource]]\nname = "page"\ntype = "text/html"\nsize = "4k"\nurgency = 0\n'
 
@@ -56,8 +55,6 @@ _OTHERS = {
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     """The runs of all pages."""
-    for server in ("caddy", "nghttpx", "h2o"):
-        needs(server)
     folder: Path = tmp_path_factory.mktemp("order")
     files = {}
     for name, text in _PAGES.items():

@@ -155,7 +155,8 @@ def test_ones_own_page_of_another_folder(lab: Lab, tmp_path: Path) -> None:
     arm = done.arm("lowat-16384")
     sizes = {name: each["size_bytes"] for name, each in arm["resources"].items()}
     assert sizes == {"page": 4096, "photo": 2**20, "data": 3072, "tile": 20_480}
-    assert (arm["verdict"], arm["focal"], arm["scenario"]["page"]) == ("kept", "tile", "mine")
+    assert (arm["verdict"], arm["focal"], arm["scenario"]["page"]) == ("undecided", "tile", "mine")
+    assert "a front may hand over 96 KiB at once, and the tile has 20" in arm["verdict_reason"]
     assert arm["resources"]["tile"]["available_ms"] >= arm["resources"]["data"]["last_byte_ms"] + 50
     assert done.folder is not None
     load = measured_load(load_run(done.folder / "lowat-16384.1").evidence())

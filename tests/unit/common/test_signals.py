@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.common.formats.plan import Position
-from priolab.common.signals import Saying, Wishes, as_text, from_text, urgency
+from priolab.common.signals import Saying, Wishes, as_text, from_text, incremental, urgency
 
 _IMAGE, _SCRIPT = 3, 5
 
@@ -122,3 +122,54 @@ def test_texts_that_name_a_stream_or_nothing() -> None:
 def test_urgency(field: str, found: int) -> None:
     """The urgency is a number from 0 to 7, and 3 by default."""
     assert urgency(field) == found
+
+
+def _two(image: int, script: int) -> list[Saying]:
+    return [_share(_IMAGE, image), _share(_SCRIPT, script)]
+
+
+@pytest.mark.parametrize(
+    ("sayings", "share"),
+    [
+        ([_share(_IMAGE, 147), _share(7, 147), _share(_SCRIPT, 183)], 183 / 477),
+        ([_share(1, 30), _share(3, 10), _share(_SCRIPT, 1, 1), _share(_IMAGE, 200, 3), _share(7, 100, 3)], 0.75),
+        ([_say(_IMAGE, 256), _say(7, 256, _IMAGE), _say(_SCRIPT, 256)], 1),
+        ([_say(_SCRIPT, field="u=1"), _say(_IMAGE, field="u=5, i"), _say(7)], 1),
+        ([_say(_SCRIPT, field="u=3, i"), _say(_IMAGE, field="u=3, i"), _say(7, field="i")], 1 / 3),
+        ([_say(_SCRIPT, field="u=3"), _say(_IMAGE, field="u=3"), _say(7)], None),
+        ([_share(_IMAGE, 16), _share(7, 16), _share(_SCRIPT, 16)], 1 / 3),
+        ([_say(_IMAGE), _say(7), _say(_SCRIPT)], None),
+        ([replace(each, field="u=1") for each in _two(147, 183)] + [_say(7, field="u=5")], 183 / 346),
+    ],
+    ids=[
+        "weights",
+        "groups",
+        "exclusive",
+        "urgency",
+        "incremental",
+        "in turn",
+        "equal weights",
+        "unsaid",
+        "both kinds",
+    ],
+)
+def test_shares_among_several(sayings: list[Saying], share: float | None) -> None:
+    """The share is that among all streams which have something to send, and the smallest for which a kind asks."""
+    assert Wishes(sayings).share([_SCRIPT], [_IMAGE, 7]) == (None if share is None else pytest.approx(share))
+
+
+@pytest.mark.parametrize(
+    ("field", "flag"),
+    [
+        ("i", True),
+        ("u=3, i", True),
+        ("u=3,i=?0", False),
+        ("i=?1", True),
+        ("i, i=?0", False),
+        ("u=2", False),
+        ("hi", False),
+    ],
+)
+def test_incremental(field: str, flag: bool) -> None:  # noqa: FBT001
+    """The flag is a boolean of structured fields; the last of equal keys counts."""
+    assert incremental(field) is flag

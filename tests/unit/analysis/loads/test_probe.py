@@ -79,3 +79,15 @@ def test_verdicts(script: int, favoured: str | None, verdict: str, told: str) ->
     judgement = judge_probe(probe, () if favoured is None else (favoured,))
     assert judgement.verdict == verdict
     assert told in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("script", "verdict"),
+    [(100, "kept"), (56, "kept"), (53, "kept"), (52, "undecided"), (50, "undecided"), (2, "inverted")],
+)
+def test_weights(script: int, verdict: str) -> None:
+    """If weights ask for 55 %, a share of 55 % keeps the order, and an even one does not, as in a load."""
+    probe = Probe(important="script", steps=1, served=(("script", script), ("image", 100 - script)))
+    judgement = judge_probe(probe, ("script",), asked=183 / 330)
+    assert judgement.verdict == verdict
+    assert ("and 55% was asked for" in judgement.reason) == (verdict != "inverted")
