@@ -15,7 +15,7 @@ from priolab.experiments.host.python_environment import MADE_OF, PythonEnvironme
 from tests.support.make_targets import SETUP, planned, set_up
 
 # The programs of a machine without any package that the lab needs.
-PLAIN = ("sh", "dirname")
+PLAIN = ("sh", "dirname", "unshare", "true")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_is_no_knob() -> None:
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """Copy the files that setup.sh uses, with a finished Python environment and a PATH with only `sh` and `dirname`."""
+    """Copy the files that setup.sh uses, with a finished Python environment, and a PATH with PLAIN alone."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name in PLAIN:

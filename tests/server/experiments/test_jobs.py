@@ -19,7 +19,7 @@ def task(folder: Path, name: str, ended: dict[str, str | None], command: Callabl
         name=name,
         work=Work(command=lambda _: command(), one_cpu=False),
         log=folder / f"{name}.log",
-        overdue=lambda wall_s: f"{name} is overdue" if wall_s > 0.5 else None,
+        overdue=lambda wall_s: f"{name} is overdue" if wall_s > 2.5 else None,
         finished=lambda finish: ended.update({name: finish.trouble}),
     )
 
