@@ -142,7 +142,8 @@ def _try_out(tree: Tree, user: str, within: Path, each: Documented, *, first: bo
         return bool(began) and time.monotonic() - began[0] > _WORK_S
 
     code = trees.watched(tree, user, str(folder), ["sh", "-c", shell], log, enough, _SET_UP_S)
-    return judged(code, log.read_text(errors="replace"), first=first)
+    said = log.read_text(errors="replace").replace(f"{within}/", "")
+    return judged(code, re.sub(r"\x1b\[[0-9;]*m", "", said), first=first)
 
 
 if __name__ == "__main__":
