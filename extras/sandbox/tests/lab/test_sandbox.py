@@ -311,3 +311,16 @@ def test_an_ordinary_user(ordinary_lab: OrdinaryLab, fabric: str) -> None:
     assert done.stdout == f"{0 if fabric == 'virtual' else user}\n", done.stderr
     assert (ordinary_lab.temporary / "made").stat().st_uid == user
     assert (ordinary_lab.temporary / "packets.pcapng").stat().st_size > 1000
+
+
+def test_a_closed_output(here: Folder) -> None:
+    """What the client writes to a closed standard output is an error of one line; without output there is none."""
+    for words, code, said in (
+        (("echo", "hi"), 1, "priolab: sandbox: standard output is closed; `>/dev/null` drops what the client writes\n"),
+        (("true",), 0, ""),
+    ):
+        command = ["sh", "-c", 'exec "$@" >&-', "sh", *here.command("--", *words)]
+        done = subprocess.run(
+            command, cwd=here.path, env=here.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
+        assert (done.returncode, done.stderr) == (code, said)

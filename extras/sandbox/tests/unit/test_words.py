@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments import cli
-from priolab.experiments.errors import ScenarioError, Unavailable
+from priolab.experiments.errors import LabError, ScenarioError, Unavailable
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.testbed.guest import kernel
 from priolab.extras.sandbox import command, knobs, session
 from priolab.extras.sandbox.order import ENVIRONMENT, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Said
+from priolab.extras.sandbox.sandbox import Sandbox
 from priolab.extras.sandbox.session import Wish, environment_of
 from priolab.extras.sandbox.typed import Size
 
@@ -208,3 +209,13 @@ def test_what_places_write_is_marked(capsysbinary: pytest.CaptureFixture[bytes])
         (True, False): (every, b"ready"),
         (True, True): (every, b"phone| ring\nserver| ready\n"),
     }
+
+
+def test_a_sandbox_of_python_says_what_to_do() -> None:
+    """Without `with`, and for a parameter of another name or another call, the error names what is right."""
+    with pytest.raises(LabError, match=r"^sandbox: run\(\) needs `with`: with Sandbox\(\.\.\.\) as sandbox: "):
+        Sandbox(server="true").run("true")
+    with pytest.raises(LabError, match=r"^Sandbox\(limit=\.\.\.\): the parameter is limit_s of Sandbox\(\), in "):
+        Sandbox(limit=5)
+    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): the parameter is capture of run\(\)$"):
+        Sandbox(capture="packets")
