@@ -129,7 +129,7 @@ class _Arm:
         self._conditions = conditions
         self._observed = observed
         self._order = conditions.order
-        self._standing: list[Portrayed] = []
+        self._standing: Sequence[Portrayed] = ()
         self._stood_ns = 0
         self._sending_us: Sequence[int] = ()
         self.scenario = conditions.order.scenario
@@ -218,11 +218,10 @@ class _Arm:
         return loaded, portrayed
 
     def _note_standing(self, cross: ActiveCross | None, t_ns: int) -> None:
-        """Reads the settings of all places when the client's connection stands, and how long cross traffic has sent."""
+        """Reads the settings of client and front when their connection stands, and how long cross traffic has sent."""
         self._stood_ns = t_ns
-        self._standing = [*self._places.portrayed_beside_loads()]
+        self._standing = self._places.portrayed_beside_loads()
         if cross is not None:
-            self._standing.append(cross.portrayed())
             self._sending_us = cross.sending_us()
 
     def check_loads(self, servers: _Servers, loaded: Loaded) -> None:

@@ -230,7 +230,7 @@ class Places(Protocol):
         """Returns, for each place, the requested and the observed settings."""
 
     def portrayed_beside_loads(self) -> Sequence[Portrayed]:
-        """Returns the same while a page loads; nothing where this takes long."""
+        """Returns the same of client and front while a page loads; nothing where this takes long."""
 
     def start_origin(self, origin: "OriginSettings") -> AbstractContextManager["RunningOrigin"]:
         """Starts the origin and waits until it answers."""

@@ -14,10 +14,8 @@ from tools.benches.cost import alternately, cost_of
 from tools.benches.parts import FEW, MANY, cost_of_guest, run_s
 
 _ROUNDS, _TIMES = 5, 20
-_TAKEN = 3
-"""The lab takes the pictures of the places before the loads, when the connection stands, and after the loads."""
 
-# Makes the places and takes their pictures N times.
+# Makes the places and takes their pictures N times: before the loads, beside them, and after them.
 _PICTURES = """
 import subprocess, sys
 for kind, where in (("proc", "/proc"), ("tmpfs", "/run"), ("tmpfs", "/var/tmp")):
@@ -27,7 +25,8 @@ from priolab.experiments.testbed.namespaces.namespaces import Namespaces
 from priolab.netem.shaper_kind import Shaper
 with Namespaces(Shaper.NETEM, None) as places:
     for _ in range(int(sys.argv[1])):
-        check_pictures(places.portrayed(), BEFORE)
+        for read in (places.portrayed, places.portrayed_beside_loads, places.portrayed):
+            check_pictures(read(), BEFORE)
 """
 
 
@@ -45,7 +44,7 @@ def main() -> None:
         used_s = {name: cost.processor_s for name, cost in alternately(commands, _ROUNDS).items()}
         of_run_s = run_s(used_s[f"{FEW} runs"], used_s[f"{MANY} runs"])
         costs_s = {
-            "pictures of the places": _TAKEN * (used_s[f"{_TIMES} pictures"] - used_s["0 pictures"]) / _TIMES,
+            "pictures of the places": (used_s[f"{_TIMES} pictures"] - used_s["0 pictures"]) / _TIMES,
             "checks over the logs": _of_logs_s(load_experiment(next(results.iterdir())).runs[0]),
         }
         costs_s["both"] = sum(costs_s.values())

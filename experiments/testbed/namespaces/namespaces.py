@@ -193,7 +193,9 @@ class Namespaces:
         """Returns, for each place, the requested and the observed settings."""
         return [place.portrayed() for place in self._places]
 
-    portrayed_beside_loads = portrayed
+    def portrayed_beside_loads(self) -> Sequence[Portrayed]:
+        """Returns the settings of the two ends of the client's connection."""
+        return [self._client.portrayed(), self._front.portrayed()]
 
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets sysctls, and GSO by ip(8). CC may not be settable by sysctl, and is then set once the front runs."""
