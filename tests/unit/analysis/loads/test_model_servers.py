@@ -248,3 +248,19 @@ def test_a_resource_that_fits_into_the_kernel() -> None:
         told = verdict(drawn, model)
         assert (told.verdict, told.tells) == (Verdict.UNDECIDED, False)
         assert "a front may hand over 96 KiB at once, and the script has 20" in told.reason
+
+
+def test_signals_that_come_later() -> None:
+    """Only what the front wrote after the client's last signal counts, if this signal asked for another share."""
+
+    def asked(t_ns: int, kind: Kind, name: str, urgency: int) -> Event:
+        stream_id = {"image": 1, IMPORTANT: 3}[name]
+        return Event(t_ns=t_ns, kind=kind, load=1, resource=name, stream_id=stream_id, detail=f"priority: u={urgency}")
+
+    first = [asked(0, Kind.REQUEST_SENT, "image", 2), asked(0, Kind.REQUEST_SENT, IMPORTANT, 5)]
+    later = [asked(7, Kind.PRIORITY_SENT, IMPORTANT, 1)]
+    assert AskedOrder.of([*first, *later], 1).settled_ns([IMPORTANT], ["image"]) == 7
+    assert AskedOrder.of(first, 1).settled_ns([IMPORTANT], ["image"]) is None
+    assert (
+        AskedOrder.of([*first, asked(7, Kind.PRIORITY_SENT, "image", 3)], 1).settled_ns(["image"], [IMPORTANT]) is None
+    )

@@ -119,3 +119,18 @@ def test_nothing_is_lost_below_the_bound() -> None:
     """Image bytes that an ideal server would also have sent first do not count as inversion."""
     load = builders.page_load(image=[(400, 100), (2000, 900)], script=[(1000, 10), (1100, 90)])
     assert inversion(load, bound_on(LINK)).other_bytes == 0
+
+
+def test_what_was_asked_for_first() -> None:
+    """The image crosses before the script if the client asked for it first, and its bytes are not needless."""
+    page = builders.maps(IMAGE_BYTES, SCRIPT_DELAY_MS)
+    scenario = builders.scenario(**LINK, rate_steps=None)
+    limit = bound(page, page["script"], scenario, Rate.of(scenario), [page["image"]])
+    later_ns = limit.first_byte_ns - bound_on(LINK).first_byte_ns
+    wire_bytes = IMAGE_BYTES + (IMAGE_BYTES // 1448 + 1) * 66
+    assert later_ns == pytest.approx(wire_bytes * 7812.5 - SCRIPT_DELAY_MS * MS, rel=0.001)
+    load = builders.page_load([(6000, IMAGE_BYTES)], [(6900, 1000)])
+    assert inversion(load, limit).other_bytes == 0
+    assert inversion(load, bound_on(LINK)).other_bytes > 600_000
+    sooner = builders.page_load([(9000, IMAGE_BYTES)], [(1000, 1000)])
+    assert inversion(sooner, limit).late_ns == 0
