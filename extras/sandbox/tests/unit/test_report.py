@@ -73,13 +73,13 @@ def test_for_people() -> None:
 def test_queues_in_bytes() -> None:
     """Report and document say how many bytes a queue holds, if it is limited in bytes."""
     outcome = Outcome(ending=Ending.ENDED, code=0, queue_bytes={"client": {"down": 25_000, "up": 2500}})
-    told = [line for line in report.lines(outcome) if "holds" in line]
+    told = [line for line in report.lines(_order(), outcome) if "holds" in line]
     assert told == [
         "the bottleneck queue toward the client holds 25000 bytes",
         "the bottleneck queue from the client holds 2500 bytes",
     ]
-    assert report.document(outcome)["queue_bytes"] == {"client": {"down": 25_000, "up": 2500}}
-    assert "queue_bytes" not in report.document(_OUTCOME)
+    assert report.document(_order(), outcome)["queue_bytes"] == {"client": {"down": 25_000, "up": 2500}}
+    assert "queue_bytes" not in report.document(_order(), _OUTCOME)
 
 
 def test_as_json() -> None:
