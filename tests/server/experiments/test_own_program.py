@@ -125,7 +125,7 @@ def test_a_servers_command_prints_no_version(tmp_path: Path, command: list[str],
     with pytest.raises(Unavailable, match=told) as caught:
         tools_for(scenario_from({"SERVER": str(tmp_path / "front")}), capture=False)
     assert str(caught.value).startswith(f"SERVER={tmp_path}/front cannot be used here: ")
-    assert str(caught.value).endswith(f"; correct `version` in {entry}")
+    assert str(caught.value).endswith(f"; install what it needs, or correct `version` in {entry}")
     assert "\n" not in str(caught.value)
 
 

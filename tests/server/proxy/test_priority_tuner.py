@@ -22,6 +22,8 @@ from tests.support.waiting import until
 from tools.tuner_program import SERVICE, TESTED, built
 
 _TIMES = 100
+pytestmark = pytest.mark.needs("go")
+
 _KILLS = 5
 _SOON_S = 5.0
 """Five times the second that `make tuner-kills` holds on a quiet machine."""
