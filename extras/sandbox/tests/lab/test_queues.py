@@ -1,6 +1,7 @@
 """The queue of a sandbox's link holds the bytes that QUEUE says, whatever the packets' sizes, in both directions."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,7 +52,7 @@ except TimeoutError:
 """
 
 
-def _held(folder: Path, frame_bytes: int, *, count: int = 250, away: bool = False, **knobs: str) -> int:
+def _held(folder: Path, frame_bytes: int, *, count: int = 250, away: bool = False, **knobs: Any) -> int:
     """Return how many packets of this size the link delivers of those that come at once."""
     (folder / "echo.py").write_text(_ECHO)
     (folder / "burst.py").write_text(_BURST)
