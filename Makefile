@@ -115,7 +115,7 @@ honest: setup-test ## make 300 undisturbed runs, of which none may be invalid; w
 lies: setup-test ## change 300 runs behind the lab's back, of which none may be believed; writes the section Changed runs of RELIABILITY.md (half an hour; RUNS=20: fewer)
 	@.venv/bin/python -m tools.campaigns.lies $(or $(RUNS),300)
 
-mutations: setup-core-tests ## give 1,000 damaged folders and files to the commands; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
+mutations: setup-core-tests ## give 1,000 damaged folders and files to the commands, as the tests do with a few; writes the section Damaged files of RELIABILITY.md (half an hour; MUTATIONS=60: fewer)
 	@.venv/bin/python -m tools.campaigns.mutations $(or $(MUTATIONS),1000)
 
 .PHONY: ledgers

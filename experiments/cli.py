@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = Namespace(kept=None, print_folder=False)  # kept: a function that says what an interruption leaves
     report = Report()
     try:
-        _parse(command_line(words), words, options)
+        _options(command_line(words), words, options)
         report = Report(aside=options.print_folder)
         raise_interrupted()
         code = int(options.do(options, report) or 0)
@@ -150,11 +150,13 @@ class _Version(Action):
         parser.exit()
 
 
-def _parse(parser: ArgumentParser, words: Sequence[str], options: Namespace) -> None:
-    """Parses the command line into options. Words such as LOWAT=16384 may follow an option; argparse would refuse it.
+def _options(parser: ArgumentParser, words: Sequence[str], options: Namespace | None = None) -> Namespace:
+    """Parses the command line, into `options` if given.
 
-    If a command runs another command, that one follows `--`, and is not parsed.
+    Words such as LOWAT=16384 may follow an option, which argparse alone would refuse. If a command runs another
+    command, that one follows `--`, and is not parsed.
     """
+    options = options or Namespace()
     own = words[: words.index("--")] if "--" in words else words
     _, later = parser.parse_known_args(own, options)
     if hasattr(options, "command"):
@@ -165,6 +167,7 @@ def _parse(parser: ArgumentParser, words: Sequence[str], options: Namespace) -> 
         parser.error(f"unrecognized arguments: {' '.join(later)}")
     if later:
         options.words += later
+    return options
 
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {

@@ -15,6 +15,7 @@ from priolab.analysis.loads.probe import Probe, was_hurried
 from priolab.client.plan import STEPS, steps_over
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.formats.events import Event
+from priolab.common.formats.files import content
 from priolab.common.formats.plan import Plan, Steps
 from priolab.common.formats.reading import read_journal
 from priolab.experiments.errors import ScenarioError, StepFailed
@@ -30,6 +31,7 @@ _HTTPS = 443
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
 """Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+_MOST_CA_BYTES = 2**24
 _UNKNOWN_ISSUER = re.compile(r"local issuer|self-signed|self signed")
 
 
@@ -164,9 +166,11 @@ def authorities(given: Path | None) -> Path:
     """Returns the file of trusted certificates: the given one, or the system's. Raises ScenarioError."""
     if given is not None:
         try:
+            content(given, _MOST_CA_BYTES)  # a FIFO would never end
             ssl.create_default_context(cafile=str(given))
-        except OSError as error:  # ssl.SSLError is one
-            raise ScenarioError("--ca", str(given), f"a file of certificates in PEM ({error.strerror})") from error
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ScenarioError("--ca", str(given), f"a file of certificates in PEM ({reason})") from error
         return given
     for file in (ssl.get_default_verify_paths().cafile, *_SYSTEMS):
         if file and Path(file).is_file():

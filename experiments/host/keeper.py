@@ -8,7 +8,7 @@ Rules:
    that has become the keeper's child. INPUT is `lab` if the command reads what the lab writes into this pipe, and
    `none` if the command reads nothing.
 2. If the keeper is killed, the lab kills the processes of the cgroup, and the processes whose environment has the path
-   of the scratch folder (execution/jobs.py).
+   of the scratch folder (execution/command_process.py).
 3. CPU is the number of the one processor that the job may use, or `any`.
 4. When the job has ended, the keeper runs the program `afterwards` of the scratch folder, if the folder has one. This
    program removes what the keeper cannot kill, such as containers. At the end, the keeper removes the folder.

@@ -1,27 +1,28 @@
-"""Damages parcels for a cluster's head (tools/campaigns/mutations.py)."""
+"""Parcels for a cluster's head, to be damaged (tests/support/damaged_input.py)."""
 
 from pathlib import Path
 
+from priolab.common.formats.files import content
 from priolab.experiments.commands.console import Report
 from priolab.experiments.host.home import ROOT
 from priolab.extras.cluster import parcel
-from tools.campaigns.damage import Kind
+from tests.support.damaged_input import Kind
+
+_MOST_BYTES = 2**24
 
 
 def _parcel(folder: Path) -> None:
     (folder / "given").write_bytes(parcel.pack(ROOT / "tests" / "golden" / "format-3" / "control.1"))
 
 
-def _unpack() -> int:
+def _unpack(here: Path) -> int:
     """Unpacks a packed run folder as a cluster's head does with a worker's."""
     try:
-        parcel.unpack(Path("here/given").read_bytes(), Path("unpacked"))
-        print("unpacked")
-    except (parcel.BadParcel, OSError) as error:
+        parcel.unpack(content(here / "given", _MOST_BYTES), here / "unpacked")
+    except (parcel.BadParcel, OSError, ValueError) as error:
         Report().complain(f"given: {error}")
         return 1
     return 0
 
 
-PROGRAMS = {"unpack": _unpack}
-KINDS = {"a worker's parcel": Kind(make=_parcel, commands=(("[unpack]",),), share=3)}
+KINDS = {"a worker's parcel": Kind(make=_parcel, commands=(_unpack,))}

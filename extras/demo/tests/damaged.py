@@ -1,4 +1,4 @@
-"""Damages experiments for the demo (tools/campaigns/mutations.py)."""
+"""Experiments for the demo, to be damaged (tests/support/damaged_input.py)."""
 
 import asyncio
 import json
@@ -9,13 +9,15 @@ import httpx
 
 from priolab.extras.demo.job_queue import JobQueue
 from priolab.extras.demo.server import TOKEN_HEADER, application
+from tests.support.damaged_input import KINDS as _CORE
+from tests.support.damaged_input import Kind
 
 
-def _demo() -> int:
+def _demo(here: Path) -> int:
     """Requests an arm as the demo's page does; the server must respond without an internal error."""
 
     async def ask() -> httpx.Response:
-        queue = JobQueue(Path("here").resolve(), {"FABRIC": "virtual"}, 1)
+        queue = JobQueue(here, {"FABRIC": "virtual"}, 1)
         queue._carry_out = _nothing  # type: ignore[assignment, method-assign]
         way = httpx.ASGITransport(application(queue, token))
         async with httpx.AsyncClient(transport=way, base_url="http://127.0.0.1") as page:
@@ -24,7 +26,6 @@ def _demo() -> int:
     token = "token"
     answer = asyncio.run(ask())
     assert answer.status_code in (200, 202), answer.text
-    print(f"{answer.status_code}, {len(answer.content)} bytes")
     json.loads(answer.text, parse_constant=_no_constant)
     return 0
 
@@ -37,5 +38,5 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-PROGRAMS = {"demo": _demo}
-LOOKS = ("demo",)
+_AGAIN = _CORE["an experiment to use again"]
+KINDS = {"an experiment of the demo": Kind(make=_AGAIN.make, commands=(_demo,), guest=True)}

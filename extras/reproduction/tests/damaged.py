@@ -1,13 +1,12 @@
-"""Damages experiments for `priolab reproduce` (tools/campaigns/mutations.py)."""
+"""Experiments for `priolab reproduce`, to be damaged (tests/support/damaged_input.py)."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.extras.reproduction.reproduce import FAST, GROWING, SLOW
-from tools.campaigns.damage import Kind
+from tests.support.damaged_input import Kind
 
 
 def _reproduction(folder: Path) -> None:
@@ -19,6 +18,5 @@ def _reproduction(folder: Path) -> None:
     (folder / "latest").unlink()
 
 
-_COMMAND = ("reproduce", "FABRIC=virtual", "RESULTS=here", "--out", "page")
-PROGRAMS: Mapping[str, Callable[[], int]] = {}
-KINDS = {"a folder for reproduce": Kind(make=_reproduction, commands=(_COMMAND,), share=3, is_quick=False)}
+_COMMAND = ("reproduce", "FABRIC=virtual", "RESULTS=here", "--out", "here/page")
+KINDS = {"a folder for reproduce": Kind(make=_reproduction, commands=(_COMMAND,), guest=True, slow=True)}

@@ -1,0 +1,16 @@
+"""Files that commands read, damaged by Hypothesis: each command ends with a code and one line, and does no harm."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.damaged_input import faults, kinds
+
+_EXAMPLES = 6
+_KINDS = {name: kind for name, kind in kinds().items() if not kind.guest}
+
+
+@pytest.mark.parametrize("name", _KINDS)
+def test_damaged(name: str, tmp_path: Path) -> None:
+    """No damage makes a command that reads the file fail otherwise than by one line that names it."""
+    assert faults(_KINDS[name], tmp_path, examples=_EXAMPLES, number=None).commands
