@@ -23,8 +23,9 @@ PAGES = ("README.md", *(str(path.relative_to(ROOT)) for path in sorted({*ROOT.gl
 TARGETS = {
     target
     for file in (ROOT / "Makefile", *ROOT.glob("extras/*/targets.mk"))
-    for target in re.findall(r"^([a-z][a-z0-9-]*):", file.read_text(), re.MULTILINE)
-}
+    for line in re.findall(r"^([a-z][a-z0-9 -]*):", file.read_text(), re.MULTILINE)
+    for target in line.split()
+} | {f"test-{file.parent.name}" for file in ROOT.glob("extras/*/extra.toml")}
 
 
 def _commands() -> list[tuple[str, str]]:

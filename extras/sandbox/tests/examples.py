@@ -103,9 +103,7 @@ def repetition(words: Sequence[str], folder: Path, *, fresh: bool = False) -> Re
         tempfile.TemporaryDirectory(prefix="priolab-example-") as scratch,
     ):
         capture = Path(scratch, "packets.pcapng")
-        options = argparse.Namespace()
-        cli._parse(cli.command_line(line), line, options)
-        wish = replace(command.wish_of(options), capture=capture, fresh=fresh)
+        wish = replace(command.wish_of(cli._options(cli.command_line(line), line)), capture=capture, fresh=fresh)
         fabric, _ = session.usable(wish)
         frames: list[Said] = []
         with session.room() as room:

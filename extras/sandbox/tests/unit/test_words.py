@@ -1,7 +1,6 @@
 """The words of `priolab sandbox`: knobs, options, and the client's command."""
 
 import math
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -26,9 +25,7 @@ def wish(monkeypatch: pytest.MonkeyPatch, *words: str) -> Wish:
     """Return what a command line asks for, without standard input."""
     line = ["sandbox", *words]
     monkeypatch.setattr("sys.stdin", None)
-    options = Namespace()
-    cli._parse(cli.command_line(line), line, options)
-    return command.wish_of(options)
+    return command.wish_of(cli._options(cli.command_line(line), line))
 
 
 def test_a_knob_that_is_not_given_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
