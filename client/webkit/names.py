@@ -11,16 +11,14 @@ Rules:
 
 import ctypes
 import os
-import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from priolab.client.loads import LoadFailed
+from priolab.common.layer import show_empty_files
 
 _CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x4_0000  # <linux/mount.h>
 _HOSTS, _SOURCES = Path("/etc/hosts"), Path("/etc/nsswitch.conf")
-_SPECIAL = re.compile(r"[\\:,]")  # in the options of overlayfs
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -33,24 +31,13 @@ def resolve_only(name: str, address: str, scratch: Path) -> None:
     try:
         _check(_libc.unshare(_CLONE_NEWNS), "a new mount namespace")
         _check(_libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None), "/")
-        if missing := [place for place in wanted if not place.exists()]:
-            _show(missing, scratch / "layer")
+        show_empty_files([place for place in wanted if not place.exists()], scratch / "layer")
         for place, content in wanted.items():
             own = scratch / place.name
             own.write_text(content)
             _check(_libc.mount(os.fsencode(own), os.fsencode(place), None, _MS_BIND, None), str(place))
     except PermissionError:
         raise LoadFailed("the browser's names can only be decided by root, or in the lab's places") from None
-
-
-def _show(missing: Iterable[Path], layer: Path) -> None:
-    """Shows these files of /etc, empty, in this mount namespace. layer: the path of a folder to be made for them."""
-    layer.mkdir()
-    for place in missing:
-        (layer / place.name).touch()
-    lower = _SPECIAL.sub(r"\\\g<0>", str(layer))
-    options = os.fsencode(f"lowerdir={lower}:{_HOSTS.parent}")
-    _check(_libc.mount(b"overlay", os.fsencode(_HOSTS.parent), b"overlay", None, options), str(_HOSTS.parent))
 
 
 def _check(result: int, what: str) -> None:

@@ -22,6 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from priolab.common.layer import show_empty_files
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.run.guest_start import check, libc
 from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, ipv6_of
@@ -122,8 +123,10 @@ class View:
     def _make(self, own: Path) -> None:
         for folder in (Path(self.home), own):
             folder.mkdir(parents=True, exist_ok=True)
-        _replace(Path("/etc/hosts"), _names(self._order), own)
-        _replace(Path("/etc/resolv.conf"), _RESOLVER, own)
+        texts = {Path("/etc/hosts"): _names(self._order), Path("/etc/resolv.conf"): _RESOLVER}
+        show_empty_files([file for file in texts if not file.exists()], own / "layer")
+        for file, text in texts.items():
+            _replace(file, text, own)
 
     def enter(self) -> None:
         """Makes this process one of the programs. Raises OSError."""
@@ -297,12 +300,11 @@ def _names(order: Order) -> str:
 
 
 def _replace(file: Path, text: str, own: Path) -> None:
-    """Puts another text in place of a file of this machine, if it has the file."""
+    """Puts another text in place of a file of this machine."""
     made = own / file.name
     made.write_text(text)
     made.chmod(0o644)
-    if file.exists():
-        _bind(made, file.resolve())
+    _bind(made, file.resolve())
 
 
 def _bind(source: Path, target: Path) -> None:

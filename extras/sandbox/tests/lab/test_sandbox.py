@@ -124,6 +124,22 @@ def test_it_repeats(here: Folder) -> None:
     assert b"GET /data" in first[4]
 
 
+@pytest.mark.needs("root")
+def test_a_machine_without_a_file_of_names(here: Folder, tmp_path: Path) -> None:
+    """The programs find each other by name also where there is no /etc/hosts, as in a bare Debian; none is made."""
+    (layers := tmp_path / "layers").mkdir()
+    script = """
+mount -t tmpfs none "$0" && mkdir "$0/upper" "$0/work"
+mount -t overlay none -o "lowerdir=/etc,upperdir=$0/upper,workdir=$0/work" /etc && rm /etc/hosts
+"$@" && [ ! -e /etc/hosts ]
+"""
+    command = here.command("--server", _SERVE, "--", sys.executable, "get.py", "data")
+    words = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, str(layers), *command]
+    done = subprocess.run(words, cwd=here.path, env=here.environment, capture_output=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"500000 ")
+
+
 def test_an_hour_takes_seconds(here: Folder) -> None:
     """A client that mostly waits takes no time of this machine."""
     begun_s = time.monotonic()
