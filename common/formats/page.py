@@ -122,6 +122,15 @@ def called(resources: Sequence[Resource], several: str) -> str:
     return resources[0].name if len(resources) == 1 else several
 
 
+def check_order(resources: Sequence[Resource]) -> None:
+    """Raises ValueError if a resource waits for one that does not stand before it."""
+    before: set[str] = set()
+    for each in resources:
+        if each.after is not None and each.after not in before:
+            raise ValueError(f"resources: {each.name!r} is after {each.after!r}, which does not stand before it")
+        before.add(each.name)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Page:
     """A page. resources: in the order of their requests; a resource can wait only for a resource listed before it.

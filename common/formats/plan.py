@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from priolab.common.formats.page import Page
+from priolab.common.formats.page import Page, check_order
 
 PLAN_FORMAT: Literal[3] = 3
 
@@ -167,6 +167,9 @@ class Plan:
     connection_window_bytes: int | None = None
     packets_at_once: bool = False
     format: Literal[3] = PLAN_FORMAT
+
+    def __post_init__(self) -> None:
+        check_order(self.page.resources)
 
     @property
     def whole_window_bytes(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal
 
-from priolab.common.formats.page import MAPS, Page, Resource
+from priolab.common.formats.page import MAPS, Page, Resource, check_order
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES
 
 AUTO: Literal["auto"] = "auto"
@@ -134,6 +134,7 @@ class ScenarioRecord:
     def __post_init__(self) -> None:
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):
             raise ValueError(f"rate_steps is {self.rate_steps!r}; expected: RATEbit@TIMEns, joined by +")
+        check_order(self.resources)
 
     @property
     def unusual(self) -> Iterator[str]:

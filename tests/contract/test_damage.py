@@ -131,3 +131,14 @@ def test_a_client_that_nobody_knows_is_damage(folder: Path) -> None:
     file.write_text(json.dumps({**document, "scenario": {**document["scenario"], "client": "netscape"}}))
     with pytest.raises(FolderError, match=r"control\.1/run\.json: .*'netscape' - at `\$\.scenario\.client`"):
         load_experiment(folder)
+
+
+@pytest.mark.parametrize("after", ["nobody", "page", "image", "script"])
+def test_a_resource_after_one_that_is_none_before_it_is_damage(folder: Path, after: str) -> None:
+    """A resource of run.json that waits for itself, for a later or an unknown one is refused with its name."""
+    file = folder / "control.1" / "run.json"
+    document = json.loads(file.read_text())
+    resources = [{**each, "after": after} for each in document["scenario"]["resources"] if each["name"] != "page"]
+    file.write_text(json.dumps({**document, "scenario": {**document["scenario"], "resources": resources}}))
+    with pytest.raises(FolderError, match=rf"run\.json: .*is after '{after}', which does not stand before it"):
+        load_experiment(folder)

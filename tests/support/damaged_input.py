@@ -13,7 +13,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from priolab.analysis.figures import picture
-from priolab.experiments import cli
+from priolab.experiments import cli, run_command
 from priolab.experiments.commands.printable import printable
 from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.fingerprint import fingerprint_here
@@ -278,6 +278,7 @@ def _no_runs() -> ExitStack:
     setup = import_module("priolab.experiments.commands.setup")
     stack = ExitStack()
     stack.enter_context(mock.patch.multiple(picture, drawn=lambda _: "<svg/>", png=lambda _: b""))
+    stack.enter_context(mock.patch.object(run_command, "drawing", return_value=nullcontext()))  # by another process
     stack.enter_context(mock.patch.object(Local, "carry_out", refuse))
     stack.enter_context(mock.patch.object(setup, "_carry_out"))
     return stack
