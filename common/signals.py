@@ -92,8 +92,11 @@ class Tree:
         self._weights: dict[int, int] = {}
 
     def place(self, stream_id: int, parent: int, weight: int, *, exclusive: bool) -> None:
-        """Adds a stream to the tree, or moves a stream in the tree. An unknown parent counts as the root."""
-        if parent not in self._parents:
+        """Adds a stream to the tree, or moves a stream in the tree.
+
+        A parent that is unknown, or the stream itself, counts as the root.
+        """
+        if parent not in self._parents or parent == stream_id:
             parent = _ROOT
         if stream_id in self._above(parent):
             self._parents[parent] = self._parents[stream_id]
