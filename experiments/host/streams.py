@@ -58,7 +58,7 @@ def written(program: Callable[[], int]) -> int:
         code = 128 + signal.SIGPIPE
     except OSError as error:
         if not code:  # otherwise the program has told of it
-            print(f"priolab: standard output: {error.strerror}", file=sys.stderr)
+            print(f"priolab: writing: {error.strerror}; nothing was kept", file=sys.stderr)
             code = 1
     else:
         return code

@@ -123,14 +123,14 @@ def test_a_bare_machine_gets_a_note(bare: Path) -> None:
     assert all(line.startswith("setup: note: ") for line in lines)
 
 
-@pytest.mark.parametrize("knobs", ["", "FABRIC=netns", r"SERVER=h2o RESULTS=my\ results"])
+@pytest.mark.parametrize("knobs", ["", "FABRIC=netns", r"SERVER=haproxy RESULTS=my\ results"])
 def test_a_bare_machine_cannot_have_everything(bare: Path, knobs: str) -> None:
     """If packages cannot be installed, setup.sh exits with 1 and names those that the knobs need."""
     done = _setup(bare, PRIOLAB_KNOBS=knobs)
     assert done.returncode == 1
     first, *others = done.stderr.splitlines()
     assert re.match(r"setup: these packages are missing; install what Debian calls .*\bnodejs\b", first)
-    assert ("h2o" in first) is ("h2o" in knobs)
+    assert ("haproxy" in first) is ("haproxy" in knobs)
     assert ("gcc" in first) is ("netns" not in knobs)
     assert len(others) == ("gcc" in first)  # whether netns would do
     assert not list(bare.glob("cache/priolab/*"))

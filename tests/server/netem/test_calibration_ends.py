@@ -342,9 +342,9 @@ IN_BYTES = replace(SLOW, queue_packets=20, queue_bytes=30_720)
 
 
 def test_a_queue_in_bytes_holds_more_small_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """30,720 bytes hold 20 full-size packets, or 512 of the smallest. A queue of 20 packets holds 20 of any size."""
+    """30,720 bytes hold 20 full-size packets, or 153 of 200 bytes. A queue of 20 packets holds 20 of any size."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.1)
-    for real, found in ((IN_BYTES, (20, 30_720)), (SLOW, (25, 25 * 60)), (replace(SLOW, queue_packets=20), (20, 1200))):
+    for real, found in ((IN_BYTES, (20, 30_600)), (SLOW, (25, 5000)), (replace(SLOW, queue_packets=20), (20, 4000))):
         with ends(IN_BYTES, with_sizes(real)) as near:
             measured = near.calibrate(EXACT)
         assert (measured.queue_packets, measured.queue_bytes) == found

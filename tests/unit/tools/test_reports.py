@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.support.punctuality import ALWAYS_LATE
+from tests.support.selection import MISSING
 from tools.reports import summary
 
 _TESTS = """
@@ -29,10 +30,9 @@ def test_without_set_up(broken): pass
 """
 _LATE = f"""
 import pytest
-from tests.support.selection import MISSING
 def test_good(): pass
 def test_late(): pytest.skip({ALWAYS_LATE!r})
-def test_missing(): pytest.skip(f"chromium{{MISSING}}not installed")
+def test_missing(): pytest.skip("chromium{MISSING}not installed")
 """
 
 
