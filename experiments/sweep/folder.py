@@ -126,14 +126,19 @@ class SweepFolder:
         """Removes runs to be repeated, unfinished runs, and unfinished files."""
         for path in list(self.path.iterdir()):
             if path.name.endswith(PARTIAL):
-                shutil.rmtree(path)
+                _remove(path)
             elif path.name.startswith(".") and path.name.endswith(".new"):
                 path.unlink()
         for name in self.done():
             if self._status(name) in _AGAIN:
                 # Renamed first, so that a half-removed folder does not count as a complete run.
                 (self.path / name).rename(self.building(name).path)
-                shutil.rmtree(self.building(name).path)
+                _remove(self.building(name).path)
+
+
+def _remove(path: Path) -> None:
+    """Removes a folder; of anything else, such as a link to a folder, only the name."""
+    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def unfinished(path: Path) -> str | None:

@@ -278,3 +278,24 @@ def test_results_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(StepFailed, match="/proc/nowhere cannot be written"):
         run_sweep(wanted, Scribe(), DEAF)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_in_the_place_of_a_run_goes_alone(tmp_path: Path) -> None:
+    """If a run's folder is a link or a file, the resumed sweep removes this, and not what the link leads to."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept").touch()
+    wanted = sweep(tmp_path / "results")
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(wanted, Scribe(stop_at=3), DEAF)
+    (partial,) = (tmp_path / "results").iterdir()
+    first, second, _, fourth, *rest = wanted.order()
+    for name in (first, second):
+        (partial / name).rename(tmp_path / name)
+    (partial / first).symlink_to(elsewhere)
+    (partial / second).write_text("no folder")
+    (partial / f"{fourth}{PARTIAL}").symlink_to(elsewhere)
+    again = Scribe()
+    run_sweep(wanted, again, DEAF)
+    assert again.made == [first, second, fourth, *rest]
+    assert [path.name for path in elsewhere.iterdir()] == ["kept"]
