@@ -139,7 +139,7 @@ def test_a_capture_that_dies_is_the_reason(lab: Lab, end: str, place: str) -> No
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         _until_packets_are_written_down(lab)
         traces.look(running.pid)
-        (tap,) = (pid for pid in with_descendants(running.pid) if f"{end}.pcap" in words_of(pid))
+        (tap,) = (pid for pid in with_descendants(running.pid) if _writes(pid, f"{end}.pcap"))
         os.kill(tap, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)
         assert running.returncode == 1
@@ -152,6 +152,12 @@ def test_a_capture_that_dies_is_the_reason(lab: Lab, end: str, place: str) -> No
         assert Capture(wire / f"{each}.pcapng").data_bytes()["/"] > 0
     nothing_is_left(lab)
     traces.must_be_gone()
+
+
+def _writes(pid: int, name: str) -> bool:
+    """Tell whether a process is a tcpdump that writes a file of this name, which it got open."""
+    is_tcpdump = words_of(pid).partition(" ")[0].endswith("tcpdump")
+    return is_tcpdump and Path(os.readlink(f"/proc/{pid}/fd/1")).name == name
 
 
 def _until_packets_are_written_down(lab: Lab) -> None:

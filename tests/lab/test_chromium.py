@@ -51,7 +51,7 @@ def test_lowat_keeps_the_browsers_order(lab: Lab) -> None:
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest_a_browser_is_as_good(run: Runs, tmp_path: Path) -> None:
     """In the guest the times of lab's client and browser agree within 100 ms; only the browser's runs have no seed."""
-    done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=300000", *QUICK)
+    done = run("CLIENT=h2,chromium", "LOWAT=16384", "RELOADS=1", "SIZE=500000", *QUICK)
     assert done.code == 0, done.trouble
     for client in ("h2", "chromium"):
         arms = {name: done.arm(f"{client}-{name}") for name in ("control", "lowat-16384")}

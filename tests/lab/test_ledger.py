@@ -45,7 +45,7 @@ def _measured(done: Done, arm: str) -> Run:
         (_usual, "lowat-131072", "front_pending"),
         (_smaller, "lowat-16384", "front_pending"),
         (finely_sampled, "lossless", "bottleneck_queue"),
-        (variations, "h2o-control", "kernel_unsent"),
+        pytest.param(variations_of_h2o, "h2o-control", "kernel_unsent", marks=pytest.mark.needs("h2o")),
         (variations, "modem-control", "kernel_unsent"),
     ],
 )
