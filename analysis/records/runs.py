@@ -17,7 +17,7 @@ from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.page import Page
 from priolab.common.formats.passages import Passage
 from priolab.common.formats.plan import Group, Plan, Protocol
-from priolab.common.formats.reading import read_document, read_journal
+from priolab.common.formats.reading import FolderError, read_document, read_journal
 from priolab.common.formats.run import Observed, RunRecord, Status
 from priolab.common.formats.samples import (
     ConnectionSample,
@@ -171,8 +171,14 @@ def read_experiment(path: Path) -> ExperimentRecord:
 
 
 def load_run(path: Path) -> Run:
-    """Loads a run from its folder."""
-    return Run(path=path, record=read_document(path / "run.json", RunRecord, format_number=RUN_FORMAT))
+    """Loads a run from its folder. Raises FolderError, also if the resources of a load are not the scenario's."""
+    file = path / "run.json"
+    record = read_document(file, RunRecord, format_number=RUN_FORMAT)
+    names = {each.name for each in record.scenario.resources}
+    for load in record.loads:
+        if load.resources.keys() != names or load.focal not in names:
+            raise FolderError(f"{file}: load {load.load}: its resources are not those of the scenario")
+    return Run(path=path, record=record)
 
 
 def load_environment(path: Path) -> EnvironmentRecord:

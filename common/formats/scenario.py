@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import msgspec
 
 from priolab.common.formats.page import MAPS, Page, Resource, check_order
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES
@@ -122,7 +124,7 @@ class ScenarioRecord:
     cross_cc: str | None = None
     trace: str | None = None
     trace_up: str | None = None
-    resources: tuple[Resource, ...]
+    resources: Annotated[tuple[Resource, ...], msgspec.Meta(min_length=1)]
     program: str | None = None
     config: str | None = None
     via: ViaRecord | None = None

@@ -30,7 +30,7 @@ _PLACES = 4
 _SOON_S = 25.0
 _LOSSLESS = ("FABRIC=netns", "RATE=8mbit", "DELAY=10ms", "QUEUE=300")
 """A lost packet brings the image's end and the script in one read, so that less of the image seems to come before."""
-_MAPS = ("FABRIC=netns", "LOWAT=16384", "SIZE=250000", "RELOADS=0")
+_MAPS = ("FABRIC=netns", "LOWAT=16384", "SIZE=400000", "RELOADS=0")
 _ANNOUNCED = ("maps: ", "fabric: ", "link: ")
 _STEP = re.compile(r" +[\d.]+ s  (control|lowat-16384)[.]1: ")
 _AT_ONCE = 10

@@ -30,7 +30,7 @@ from tools.benches.ferry import (
     three_places,
 )
 
-pytestmark = pytest.mark.usefixtures("netns")
+pytestmark = pytest.mark.needs("fabric-netns", "root")
 
 MS = 10**6
 PATIENCE_S = 10.0

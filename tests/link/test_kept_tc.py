@@ -5,7 +5,7 @@ import pytest
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.netem.batch import KeptTc
 
-pytestmark = pytest.mark.usefixtures("netns")
+pytestmark = pytest.mark.needs("fabric-netns", "root")
 
 _ADD = (
     "tc",

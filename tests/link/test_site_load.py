@@ -11,6 +11,7 @@ import pytest
 from priolab.experiments.cli import main
 from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
+from tests.support.capabilities import needing
 from tests.support.fronts import NAME, running_front
 
 pytestmark = pytest.mark.usefixtures("netns")
@@ -31,6 +32,7 @@ important = true
 
 
 @pytest.fixture
+@needing("fabric-netns", "root")
 def places() -> Iterator[tuple[Namespace, Namespace]]:
     """Make a client's and a front's place, with a router between them that sends 8 Mbit/s to the client."""
     with Namespace("client") as client, Namespace("link") as link, Namespace("front") as front:

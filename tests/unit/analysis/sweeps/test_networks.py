@@ -1,12 +1,15 @@
 """Tests of the networks of a sweep, read from the sweep's folder."""
 
 import json
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from priolab.analysis.records.runs import load_run
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
@@ -189,3 +192,23 @@ def test_a_damaged_run(tmp_path: Path) -> None:
     (folder / "d.1" / "run.json").write_text("{")
     with pytest.raises(FolderError, match=r"d\.1/run\.json: "):
         load_sweep(folder)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda run: run["scenario"].update(resources=[]), "Expected `array` of length >= 1"),
+        (lambda run: run["scenario"]["resources"][-1].update(name="x"), "load 1: its resources are not those of"),
+        (lambda run: run["loads"][0]["resources"].popitem(), "load 1: its resources are not those of the scenario"),
+        (lambda run: run["loads"][0].update(focal="x"), "load 1: its resources are not those of the scenario"),
+    ],
+)
+def test_resources_that_do_not_match(tmp_path: Path, damage: Callable[[Any], object], message: str) -> None:
+    """A run whose loads have other resources than its scenario is refused, whatever the name of its page."""
+    file = two_networks(tmp_path) / "d.1" / "run.json"
+    document = json.loads(file.read_text())
+    document["scenario"]["page"] = "x"
+    damage(document)
+    file.write_text(json.dumps(document))
+    with pytest.raises(FolderError, match=re.escape(f"{file}: {message}")):
+        load_run(file.parent)
