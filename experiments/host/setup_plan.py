@@ -125,8 +125,8 @@ def not_packaged(
     other = next((f"SERVER={server}@{suite}" for suite in suites if suite not in distribution.name), "another SERVER")
     images = " or FABRIC=compose, whose images have this server" if in_images else ""
     return (
-        f"{distribution.name} has no package {' or '.join(packages)}: use {other}{images},"
-        f" or put a {program} of your own in PATH"
+        f"{distribution.name} has no package {' or '.join(packages)}: put a {program} of your own in PATH or,"
+        f" for an experiment, use {other}{images}"
     )
 
 

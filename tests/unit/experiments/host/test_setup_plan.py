@@ -77,8 +77,8 @@ def test_a_server_that_was_asked_for_and_is_not_to_be_had(words: tuple[str, ...]
     plan = _plan(*words, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
     (line,) = plan.refusals
     assert line == (
-        "SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o: use SERVER=h2o@bookworm or FABRIC=compose,"
-        " whose images have this server, or put a h2o of your own in PATH"
+        "SERVER=h2o: Debian GNU/Linux 13 (trixie) has no package h2o: put a h2o of your own in PATH or,"
+        " for an experiment, use SERVER=h2o@bookworm or FABRIC=compose, whose images have this server"
     )
     assert (plan.install, plan.optional) == ((), ())
 
