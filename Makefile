@@ -33,30 +33,30 @@ help: ## this list
 	@echo "Knobs follow as NAME=VALUE; docs/reference/knobs.md explains them: make experiment LOWAT=16384 SERVER=h2o"
 
 setup: ## install missing system packages, the Python environment and the guest kernel
-	@experiments/host/setup.sh
+	@experiments/setup/setup.sh
 
 # Each installs additional packages, for experiments, captures, a browser, every server, tests, checks or sweeps.
 .PHONY: setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-site setup-sweep setup-compared
 setup-experiment setup-capture setup-chromium setup-firefox setup-webkit setup-servers setup-matrix setup-test setup-lint setup-site setup-sweep:
-	@experiments/host/setup.sh $(@:setup-%=%)
+	@experiments/setup/setup.sh $(@:setup-%=%)
 
 # For targets that compare nginx with h2o.
 setup-compared:
-	@experiments/host/setup.sh SERVER=nginx,h2o
+	@experiments/setup/setup.sh SERVER=nginx,h2o
 
 # For campaigns of the core, which run the lab from pytest's modules.
 .PHONY: setup-core-tests
 setup-core-tests:
-	@experiments/host/setup.sh test TESTS=core
+	@experiments/setup/setup.sh test TESTS=core
 
 # Ends a recipe that is for container images before anything is installed for it.
 needs_docker := command -v docker >/dev/null || { echo "make: docker is not installed; install docker.io" >&2; exit 1; }
 
 environment: ## make only the Python environment, and list what else is missing
-	@experiments/host/setup.sh environment
+	@experiments/setup/setup.sh environment
 
 kernel: ## build the guest kernel into ~/.cache/priolab, once (some minutes; KERNEL=6.12, or a tarball: another version)
-	@experiments/host/setup.sh kernel
+	@experiments/setup/setup.sh kernel
 
 kernel-archive: kernel ## pack the guest kernel into a file, with which other machines need no build (KERNEL=FILE#sha256=...)
 	@$(PRIOLAB) kernel --archive
@@ -77,7 +77,7 @@ doctor: environment ## show what the lab can do on this machine, and what is mis
 	@$(PRIOLAB) doctor
 
 test: ## run the core's tests, with nginx and Node, in the guest and on real clocks (five minutes); then list the slowest and the failed ones
-	@experiments/host/setup.sh test TESTS=core
+	@experiments/setup/setup.sh test TESTS=core
 	@.venv/bin/python -m tools.whole core
 
 test-all: $(if $(PASSED),,test) setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra; PASSED=FOLDER: all but those noted there)
@@ -86,7 +86,7 @@ test-all: $(if $(PASSED),,test) setup-test ## run all tests: also with all serve
 # A misspelt extra is refused before anything is installed.
 test-%:
 	@[ -d extras/$* ] || { echo "make: $* is not an extra; these are: $(patsubst extras/%/extra.toml,%,$(wildcard extras/*/extra.toml))" >&2; exit 2; }
-	@experiments/host/setup.sh test TESTS=$*
+	@experiments/setup/setup.sh test TESTS=$*
 	@.venv/bin/python -m tools.whole $*
 
 .PHONY: test-unit test-fast
@@ -120,7 +120,7 @@ mutations: setup-core-tests ## give 1,000 damaged folders and files to the comma
 
 .PHONY: ledgers
 ledgers: ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
-	@experiments/host/setup.sh test TESTS=core SERVER=nginx,h2o,nghttpx CAPTURE=yes
+	@experiments/setup/setup.sh test TESTS=core SERVER=nginx,h2o,nghttpx CAPTURE=yes
 	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
 
 .PHONY: tuner-kills
@@ -159,7 +159,7 @@ compile := .venv/bin/uv pip compile --quiet --universal --generate-hashes --no-a
     --custom-compile-command "make constraints" $(if $(filter yes,$(UPGRADE)),--upgrade)
 constraints: export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 constraints: ## pin the packages of pyproject.toml by version and digest: constraints.txt, build-requirements.txt (UPGRADE=yes: newest versions)
-	@[ -x .venv/bin/uv ] || experiments/host/setup.sh lint
+	@[ -x .venv/bin/uv ] || experiments/setup/setup.sh lint
 	@$(compile) --group build --output-file build-requirements.txt
 	@$(compile) pyproject.toml --all-extras --constraints build-requirements.txt --output-file constraints.txt
 
@@ -168,7 +168,7 @@ bench: setup-compared $(if $(AGAINST),setup-test) ## measure the lab's speed on 
 	$(if $(AGAINST),@.venv/bin/python -m tools.campaigns.cost $(AGAINST))
 
 picture: ## redraw the pictures of README.md, docs/guide/http3.md and docs/guide/chromium.md
-	@experiments/host/setup.sh test TESTS=core SERVER=nginx,caddy,caddy-h3 CLIENT=chromium
+	@experiments/setup/setup.sh test TESTS=core SERVER=nginx,caddy,caddy-h3 CLIENT=chromium
 	@.venv/bin/python -m tools.picture
 
 knobs: environment ## write the table of all knobs, docs/reference/knobs.md
@@ -198,17 +198,17 @@ tuner-deb: environment ## pack the tuner for Debian: build/priority-tuner_*.deb 
 
 image: ## make the image of the lab, priolab/lab, from the base image (needs Docker)
 	@$(needs_docker)
-	@experiments/host/setup.sh kernel
+	@experiments/setup/setup.sh kernel
 	@.venv/bin/python -m tools.image
 
 base-image: ## make the base image of the containers, if it cannot be pulled (needs root, Docker, debootstrap)
 	@$(needs_docker)
-	@experiments/host/base-image.sh
+	@experiments/setup/base-image.sh
 
 .PHONY: sbom
 sbom: ## write a bill of materials for each container image: sbom/IMAGE.cdx.json (needs Docker; SERVER=nginx,h2o: the images of these fronts)
 	@$(needs_docker)
-	@experiments/host/setup.sh lint
+	@experiments/setup/setup.sh lint
 	@.venv/bin/python -m tools.bill sbom $(SERVER)
 
 clean-images: ## remove the lab's container images, except those in use

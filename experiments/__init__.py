@@ -1,16 +1,15 @@
-"""Scenarios, testbeds, runs, experiments and sweeps, and the command line.
+"""Scenarios, hosts, runs, experiments and sweeps, and the command line.
 
 FLOORS lists the layers of this package, the lowest first. A layer is a tuple of packages and modules, which import
 nothing from the layers above; `lint-imports` checks the imports.
 """
 
 FLOORS = (
-    ("errors",),
     ("declared",),
     ("scenario",),
-    ("host",),
+    ("setup",),
     ("results",),
-    ("testbed",),
+    ("hosts",),
     ("run",),
     ("execution",),
     ("commands",),

@@ -8,7 +8,7 @@ parser, as `do`, the function that carries the command out. The lab imports the 
 because importing all of them takes half a second. It does so before signals begin to raise exceptions, because no
 exception may interrupt an import.
 
-Extras have commands, too (experiments/host/extras.py). The lab looks for them if the command is none of the core's.
+Extras have commands, too (experiments/setup/extras.py). The lab looks for them if the command is none of the core's.
 """
 
 import os
@@ -22,9 +22,9 @@ from pathlib import Path
 
 from priolab.common.formats.files import FolderError
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import LabError, ScenarioError
-from priolab.experiments.host import extras
-from priolab.experiments.host.interruption import Interrupted, raise_interrupted
+from priolab.experiments.setup import extras
+from priolab.testbed.errors import LabError, ScenarioError
+from priolab.testbed.process.interruption import Interrupted, raise_interrupted
 
 _BAD_INPUT = 2
 _ABOUT = (

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed, printable
-from priolab.experiments.errors import ScenarioError, Unfit
+from priolab.testbed.errors import ScenarioError, Unfit
 
 T = TypeVar("T")
 

@@ -25,10 +25,10 @@ _MOST_KEPT = 2
 
 def _carry_out() -> int:
     from priolab.experiments.cli import main
-    from priolab.experiments.execution.command_process import keep_guests
-    from priolab.experiments.host.interruption import Interrupted
-    from priolab.experiments.host.processes import module
     from priolab.experiments.results import digest
+    from priolab.testbed.process.command_process import keep_guests
+    from priolab.testbed.process.interruption import Interrupted
+    from priolab.testbed.process.processes import module
 
     began_with, request = digest.code(), sys.argv[1]
     try:

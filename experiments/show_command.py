@@ -7,8 +7,8 @@ from priolab.analysis.reports.summary import summarize
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
-from priolab.experiments.errors import StepFailed
 from priolab.experiments.sweep import command
+from priolab.testbed.errors import StepFailed
 
 
 def add_to(parser: ArgumentParser) -> None:

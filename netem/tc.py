@@ -15,7 +15,7 @@ the bottleneck's limit is the queue and nothing else. This is true of every kern
 reached.
 
 netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. The guest's netem can
-limit the bottleneck in bytes (experiments/testbed/guest/kernel_patches/queue_bytes.py). A rate change does not
+limit the bottleneck in bytes (testbed/guest/kernel_patches/queue_bytes.py). A rate change does not
 affect packets that already wait, so a link with rate steps is made differently (netem/stepped.py).
 """
 

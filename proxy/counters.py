@@ -3,7 +3,7 @@
 Rules:
 1. A front is its first process and all descendants. A process that was seen once belongs to the front until the end.
 2. The guest's kernel counts what a process has done, with threads and children that have ended
-   (experiments/testbed/guest/kernel_patches/calls.py). There work takes no time: processor time is unknown, not 0.
+   (testbed/guest/kernel_patches/calls.py). There work takes no time: processor time is unknown, not 0.
 3. On other kernels a BPF program counts the same (calls.py), if this user may load it. Without it, the context switches
    are those of the threads in /proc, and calls are unknown: the counts in /proc/PID/io lack send(2) and recv(2).
 4. A thread in /proc takes its context switches with it when it ends, and a process its processor time. Their sum is

@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from priolab.experiments.cli import whole_command_line
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 
 _NAME = "shows, measures and explains why HTTP/2 prioritization fails"
 _AFTER = """\

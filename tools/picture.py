@@ -10,7 +10,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 
 _DOCS = ROOT / "docs"
 

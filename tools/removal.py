@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.running import Finished, finished
-from priolab.experiments.host.extras import extras
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.setup.extras import extras
+from priolab.testbed.home import ROOT
+from priolab.testbed.process.processes import die_with_parent
 
 _OF_DOCUMENTS = tuple(f"tests/contract/test_{name}.py" for name in ("documented_commands", "links", "site"))
 _LISTS = (("priolab", "--help"), ("make", "help"), ("priolab", "list"))

@@ -22,8 +22,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from priolab.experiments.host.extras import extras
-from priolab.experiments.host.processes import die_with_parent
+from priolab.experiments.setup.extras import extras
+from priolab.testbed.process.processes import die_with_parent
 from tests.support.selection import CORE, LEFT_OUT, PASSED, REST, counted, forget, take_over
 from tools.reports import summary
 

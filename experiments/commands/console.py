@@ -64,7 +64,7 @@ def _breaks(text: str, width: int) -> list[int]:
 
 if TYPE_CHECKING:
     from priolab.experiments.commands.work import Row
-    from priolab.experiments.host.machine import Capability, LinkOption
+    from priolab.experiments.setup.machine import Capability, LinkOption
 
 _WIDTH_OF_A_FILE = 160
 _TICK_S = 5.0

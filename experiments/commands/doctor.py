@@ -10,13 +10,15 @@ from functools import partial
 from importlib.metadata import version as package_version
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host import machine
-from priolab.experiments.host.home import kernel_command
-from priolab.experiments.host.installed import lack_of
-from priolab.experiments.host.machine import Capability, LinkOption
-from priolab.experiments.host.packages import CAPTURING, READING_CAPTURES
-from priolab.experiments.host.programs import (
+from priolab.experiments.hosts.fabric import Fabric
+from priolab.experiments.hosts.virtual import no_netem
+from priolab.experiments.run.fabrics import FABRICS
+from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.setup import machine
+from priolab.experiments.setup.installed import lack_of
+from priolab.experiments.setup.machine import Capability, LinkOption
+from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
+from priolab.experiments.setup.programs import (
     browser_remedy,
     browser_version,
     lack_of_browser,
@@ -24,17 +26,15 @@ from priolab.experiments.host.programs import (
     server_version,
     version,
 )
-from priolab.experiments.host.search_path import find
-from priolab.experiments.host.tools import BROWSERS, BrowserProgram
-from priolab.experiments.run.fabrics import FABRICS
-from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.testbed.fabric import Fabric
-from priolab.experiments.testbed.guest import kernel, kernel_source
-from priolab.experiments.testbed.guest.virtual import no_netem
+from priolab.experiments.setup.tools import BROWSERS, BrowserProgram
 from priolab.netem.availability import NETEM
 from priolab.proxy.server import Server, catalogue
 from priolab.proxy.tuner.in_kernel import PROGRAM
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.guest import kernel, kernel_source
+from priolab.testbed.home import kernel_command
+from priolab.testbed.process.search_path import find
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""

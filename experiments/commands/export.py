@@ -13,8 +13,8 @@ from priolab.common.formats.files import NO_MEMORY, write_all
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
-from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
-from priolab.experiments.host.python_packages import installing
+from priolab.experiments.setup.python_packages import installing
+from priolab.testbed.errors import ScenarioError, StepFailed, Unavailable
 
 _STEP = "exporting results"
 

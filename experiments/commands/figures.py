@@ -7,7 +7,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
-from priolab.experiments.errors import StepFailed
+from priolab.testbed.errors import StepFailed
 
 _STEP = "drawing figures"
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import LabError, Unavailable
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.request import Request
-from priolab.experiments.host.machine import builds_guests
 from priolab.experiments.run.fabrics import AUTO
-from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.setup.machine import builds_guests
+from priolab.testbed.errors import LabError, Unavailable
+from priolab.testbed.guest import kernel
 
 _REAL_TIME = "netns"
 _VIRTUAL = "virtual"

@@ -4,10 +4,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host import machine
-from priolab.experiments.host.home import kernel_command
-from priolab.experiments.testbed.guest import kernel, prebuilt
+from priolab.experiments.setup import machine
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.guest import kernel, prebuilt
+from priolab.testbed.home import kernel_command
 
 
 def add_to(parser: ArgumentParser) -> None:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob, ignored, split_words, words_of_make
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
+from priolab.testbed.errors import ScenarioError
 
 
 def add_experiment(parser: ArgumentParser, default: str | None = "latest") -> None:
@@ -70,7 +70,7 @@ def writing(write: Callable[[Path, Report], object]) -> Callable[[ArgumentParser
     """Returns `add_to` of a study that takes only the path of its document. write: writes the document."""
 
     def add_to(parser: ArgumentParser) -> None:
-        from priolab.experiments.execution.command_process import keep_guests  # only commands that make runs need it
+        from priolab.testbed.process.command_process import keep_guests  # only commands that make runs need it
 
         parser.add_argument("file", type=Path, help="the document to write; its pictures go into the same folder")
         parser.set_defaults(do=lambda options, report: keep_guests()(write)(options.file, report))

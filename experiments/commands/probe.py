@@ -54,11 +54,11 @@ from priolab.experiments.commands.target import (
     run_client,
     steps_to,
 )
-from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
-from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
 from priolab.netem import units
+from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
+from priolab.testbed.process.scratch import scratch_folder
 
 _SLACK_NS = 60 * 10**9
 _AUTO = "auto"

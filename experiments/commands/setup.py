@@ -1,6 +1,6 @@
 """Sets this machine up for the lab: reports each step, and skips steps that are done already.
 
-    experiments/host/setup.sh [PART]         in a checkout, before .venv exists; knobs come from make
+    experiments/setup/setup.sh [PART]         in a checkout, before .venv exists; knobs come from make
     priolab setup [PART] [KNOB=VALUE]   anywhere
 
 Exit codes: 0: done. 1: the set-up is impossible; one line is printed for each cause. 2: bad input. 128 plus the
@@ -13,15 +13,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from priolab.experiments.errors import LabError, StepFailed, Unavailable
-from priolab.experiments.host import apt, machine, npm_installing, root_making, wheel_fetching
-from priolab.experiments.host.downloads import Downloads, told
-from priolab.experiments.host.home import ROOT, is_clone
-from priolab.experiments.host.installed import program_of
-from priolab.experiments.host.interruption import Interrupted, raise_interrupted
-from priolab.experiments.host.machine import Machine, Rights
-from priolab.experiments.host.packages import Want, npm_servers, wants_of, wheel_servers
-from priolab.experiments.host.python_environment import (
+from priolab.experiments.setup import machine, npm_installing, root_making, wheel_fetching
+from priolab.experiments.setup.installed import program_of
+from priolab.experiments.setup.machine import Machine, Rights
+from priolab.experiments.setup.packages import Want, npm_servers, wants_of, wheel_servers
+from priolab.experiments.setup.python_environment import (
     EnvironmentFailed,
     PythonEnvironment,
     extras,
@@ -29,13 +25,18 @@ from priolab.experiments.host.python_environment import (
     lacks_extra,
     lacks_venv,
 )
-from priolab.experiments.host.python_packages import installing
-from priolab.experiments.host.search_path import find
-from priolab.experiments.host.setup_plan import SetupPlan, by_release, decide, remedy
-from priolab.experiments.host.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
-from priolab.experiments.host.suite_packages import knows_debian
-from priolab.experiments.testbed.guest import kernel, kernel_source, prebuilt
+from priolab.experiments.setup.python_packages import installing
+from priolab.experiments.setup.setup_plan import SetupPlan, by_release, decide, remedy
+from priolab.experiments.setup.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
+from priolab.testbed.debian import apt
+from priolab.testbed.debian.downloads import Downloads, told
+from priolab.testbed.debian.suite_packages import knows_debian
+from priolab.testbed.errors import LabError, StepFailed, Unavailable
+from priolab.testbed.guest import kernel, kernel_source, prebuilt
+from priolab.testbed.home import ROOT, is_clone
+from priolab.testbed.process.interruption import Interrupted, raise_interrupted
+from priolab.testbed.process.search_path import find
 
 _BAD_INPUT = 2
 

@@ -4,11 +4,11 @@ from argparse import ArgumentParser, Namespace
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.setup import set_up
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.execution.invocation import split_words
-from priolab.experiments.host.home import in_checkout
-from priolab.experiments.host.setup_request import SetupPart
 from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.setup.setup_request import SetupPart
+from priolab.testbed.errors import ScenarioError
+from priolab.testbed.home import in_checkout
 
 
 def add_to(parser: ArgumentParser) -> None:

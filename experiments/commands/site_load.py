@@ -46,13 +46,13 @@ from priolab.experiments.commands.target import (
     reached,
     run_client,
 )
-from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
-from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.scenario.knob import whole
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.pages import site_page
 from priolab.netem import words
 from priolab.netem.link import Link
+from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
+from priolab.testbed.process.scratch import scratch_folder
 
 _FORMAT = 1
 _DIALECT = "plain+header"
@@ -289,7 +289,7 @@ def _reachable(site: _Site, scratch: Path) -> Iterator[str]:
     if site.link is None:
         yield site.address
         return
-    from priolab.experiments.testbed.namespaces.near_host import near_host  # only for a link
+    from priolab.testbed.topology.host_link import near_host  # only for a link
 
     with near_host(site.link, scratch) as (client, address), client.entered():
         yield address

@@ -18,9 +18,9 @@ from priolab.common.formats.events import Event
 from priolab.common.formats.files import content
 from priolab.common.formats.plan import Plan, Steps
 from priolab.common.formats.reading import read_journal
-from priolab.experiments.errors import ScenarioError, StepFailed
-from priolab.experiments.host.processes import Process, module
 from priolab.netem import units
+from priolab.testbed.errors import ScenarioError, StepFailed
+from priolab.testbed.process.processes import Process, module
 
 STEP = "probing"
 _CONNECT_S = 20.0

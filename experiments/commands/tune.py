@@ -4,9 +4,9 @@ import os
 from argparse import REMAINDER, ArgumentParser, Namespace
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host import home
-from priolab.experiments.host.search_path import find
+from priolab.testbed import home
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.process.search_path import find
 
 _NAME = "priority-tuner"
 _OF_THE_PROGRAM = ("-h", "--help", "--version")

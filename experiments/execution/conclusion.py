@@ -20,25 +20,25 @@ from priolab.client.valve import MOST_PARKED_TURNS, MOST_STEPS
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
-from priolab.experiments.errors import InvalidRun, LabError, StepFailed
 from priolab.experiments.execution.front_record import front_record
 from priolab.experiments.execution.instruments import instruments
 from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from priolab.experiments.execution.request import Arm, Manner
-from priolab.experiments.host.program_logs import tail
-from priolab.experiments.host.tools import BROWSERS, Tools
+from priolab.experiments.hosts.fabric import Fabric
+from priolab.experiments.hosts.places import SERVER_NAME
 from priolab.experiments.results import digest
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
 from priolab.experiments.run import capture
 from priolab.experiments.scenario.knobs import with_absolute_paths
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
-from priolab.experiments.testbed.fabric import Fabric
-from priolab.experiments.testbed.places import SERVER_NAME
+from priolab.experiments.setup.tools import BROWSERS, Tools
 from priolab.netem.calibration import Tolerance
 from priolab.netem.words import packed_traces
 from priolab.proxy.certificates import issue
 from priolab.proxy.server import catalogue, server_of
+from priolab.testbed.errors import InvalidRun, LabError, StepFailed
+from priolab.testbed.process.program_logs import tail
 
 _MOMENT_NS = 10**6
 """The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""

@@ -14,12 +14,12 @@ from priolab.experiments.execution.fingerprint import fingerprint_here, newest
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
-from priolab.experiments.host.home import ROOT, is_clone
-from priolab.experiments.host.search_path import program_environment
+from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.results_folder import folder_name, results_folder
 from priolab.experiments.results.run_folder import PartialFolder, RunFolder, write_json
 from priolab.experiments.scenario.scenario import ClientKind, Scenario
-from priolab.experiments.testbed.fabric import Fabric
+from priolab.testbed.home import ROOT, is_clone
+from priolab.testbed.process.search_path import program_environment
 
 _GIT_S = 30.0
 

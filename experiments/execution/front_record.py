@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.host.roots import root_at
 from priolab.experiments.results.run_folder import RunFolder, read_json
 from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.setup.roots import root_at
 from priolab.proxy.server import server_of
 
 _DIGEST = "sha256 "
@@ -29,7 +29,7 @@ def front_record(scenario: Scenario, folder: RunFolder) -> dict[str, Any]:
 def origin_of(scenario: Scenario, versions: Mapping[str, str]) -> dict[str, Any]:
     """Returns the front's version, its wheel and the digests of the user's own files, as far as `versions` has them.
 
-    versions: the versions of the run's programs, as the order has them (experiments/host/programs.py).
+    versions: the versions of the run's programs, as the order has them (experiments/setup/programs.py).
     """
     found: dict[str, Any] = {}
     if version := versions.get(scenario.server):

@@ -9,15 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 from priolab.common.tuning import TunerKind
-from priolab.experiments.errors import ScenarioError, UnknownKnob
 from priolab.experiments.execution.request import Manner, Request, arms_for
-from priolab.experiments.host.setup_request import MAKE_VARIABLE, words_in
 from priolab.experiments.run.fabrics import AUTO, FABRICS, choose
 from priolab.experiments.scenario.knob import whole
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import entry_of
+from priolab.experiments.setup.setup_request import MAKE_VARIABLE, words_in
 from priolab.netem import sampling, units
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.errors import ScenarioError, UnknownKnob
 
 _MOST_REPETITIONS = 1000
 _LARGEST_SEED = 2**32 - 1

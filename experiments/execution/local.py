@@ -19,20 +19,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from priolab.experiments.errors import StepFailed
-from priolab.experiments.execution import jobs
-from priolab.experiments.execution.command_process import Work
 from priolab.experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
 from priolab.experiments.execution.executor import OnEnded, RunStore, runs_s, start_s, unwritable
 from priolab.experiments.execution.preparation import prepare
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Manner
-from priolab.experiments.host.tools import Tools
+from priolab.experiments.hosts.fabric import Fabric
+from priolab.experiments.hosts.virtual import memory_mib, memory_room_mib
 from priolab.experiments.results.order import BEGINS, ENDED
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
-from priolab.experiments.testbed.fabric import Fabric
-from priolab.experiments.testbed.guest.virtual import memory_mib, memory_room_mib
+from priolab.experiments.setup.tools import Tools
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.process import jobs
+from priolab.testbed.process.command_process import Work
 
 _MEMORY = Path("/proc/meminfo")
 _SILENT = Progress(step=lambda *_: None, ended=lambda *_: None)

@@ -15,7 +15,7 @@ from priolab.experiments.scenario.knobs import NAMED_BY_PATH, SEVERAL, check_tog
 from priolab.experiments.scenario.scenario import Scenario
 
 if TYPE_CHECKING:
-    from priolab.experiments.testbed.fabric import Fabric
+    from priolab.experiments.hosts.fabric import Fabric
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,19 @@ from functools import cache
 from pathlib import Path
 
 from priolab.experiments import CONCLUDING, FLOORS
-from priolab.experiments.host import home
+from priolab.testbed import home
 
-_LEAVES = ("analysis/records", "analysis/loads", "backend", "client", "common", "compose.yaml", "netem", "proxy")
+_LEAVES = (
+    "analysis/records",
+    "analysis/loads",
+    "backend",
+    "client",
+    "common",
+    "compose.yaml",
+    "netem",
+    "proxy",
+    "testbed",
+)
 _NAMED = "experiments/scenario/catalogue"
 _MADE_BY_RUNNING = "__pycache__"
 

@@ -16,7 +16,7 @@ JOURNALS = (
 )
 
 _BEGIN_NS = 1024 * 10**9
-"""Every run in a guest begins at a multiple of this time (experiments/run/guest_init.py)."""
+"""Every run in a guest begins at a multiple of this time (testbed/guest/guest_init.py)."""
 
 
 def _since_its_beginning(value: Any, begin_ns: int) -> Any:

@@ -10,11 +10,11 @@ import msgspec
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.page import Page
 from priolab.common.tuning import TunerKind
-from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
 from priolab.experiments.results.run_options import RunOptions
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.setup.tools import Tools
 from priolab.netem.sampling import Intervals, intervals
 
 BEGINS, ENDED = "begins ", "ended "

@@ -5,7 +5,7 @@ import secrets
 from datetime import datetime
 from pathlib import Path
 
-from priolab.experiments.errors import StepFailed
+from priolab.testbed.errors import StepFailed
 
 
 def folder_name(name: str, started: datetime) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from priolab.common.formats import files
-from priolab.experiments.errors import StepFailed
+from priolab.testbed.errors import StepFailed
 
 PARTIAL = ".partial"
 _LOCK = ".lock"
@@ -127,7 +127,7 @@ class RunFolder:
 
     @property
     def errand(self) -> Path:
-        """errand.json: the settings of an extra's errand (experiments/run/errand.py), in a folder that is no run's."""
+        """errand.json: the settings of an extra's errand (testbed/guest/errand.py), in a folder that is no run's."""
         return self.asked / "errand.json"
 
     @property

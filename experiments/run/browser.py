@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from priolab.experiments.errors import InvalidRun
-from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.run_folder import RunFolder, last_line, read_json
 from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.setup.tools import Tools
 from priolab.proxy.certificate_files import certificates_in
+from priolab.testbed.errors import InvalidRun
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:

@@ -12,14 +12,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from priolab.experiments.errors import StepFailed, Unavailable
-from priolab.experiments.host import processes
-from priolab.experiments.host.processes import Process
-from priolab.experiments.host.search_path import find
-from priolab.experiments.host.tools import Tools
+from priolab.experiments.hosts.places import Places
 from priolab.experiments.results.run_folder import RunFolder, write_json
-from priolab.experiments.testbed.places import Places
-from priolab.experiments.testbed.tap import ENDS, LAST_BLOCK_S
+from priolab.experiments.setup.tools import Tools
+from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.testbed.process import processes
+from priolab.testbed.process.processes import Process
+from priolab.testbed.process.search_path import find
+from priolab.testbed.topology.packet_capture import ENDS, LAST_BLOCK_S
 
 _EDITCAP = "editcap"
 _PACKAGES = {"tcpdump": "tcpdump", _EDITCAP: "wireshark-common"}

@@ -4,31 +4,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from priolab.experiments.errors import ScenarioError, Unavailable
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.errors import ScenarioError, Unavailable
 
 if TYPE_CHECKING:
-    from priolab.experiments.testbed.fabric import Fabric
+    from priolab.experiments.hosts.fabric import Fabric
 
 
 @cache
 def _virtual() -> "Fabric":
-    from priolab.experiments.testbed.guest.virtual import Virtual
+    from priolab.experiments.hosts.virtual import Virtual
 
     return Virtual()
 
 
 @cache
 def _compose() -> "Fabric":
-    from priolab.experiments.testbed.containers.compose import Compose
+    from priolab.experiments.hosts.containers.compose import Compose
 
     return Compose()
 
 
 @cache
 def _netns() -> "Fabric":
-    from priolab.experiments.testbed.namespaces.netns import Netns
+    from priolab.experiments.hosts.namespaces.netns import Netns
 
     return Netns()
 

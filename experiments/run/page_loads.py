@@ -15,17 +15,7 @@ from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample
 from priolab.common.patience import BLAME_S
 from priolab.common.sleeping import sleep_until
-from priolab.experiments.host.processes import Process, readable
-from priolab.experiments.results.order import Order
-from priolab.experiments.results.run_folder import RunFolder, write_json
-from priolab.experiments.run.browser import client_command, last_event_ns
-from priolab.experiments.run.checks.rate_steps import Span
-from priolab.experiments.run.checks.settings import check_seen
-from priolab.experiments.run.client_output import Listening
-from priolab.experiments.run.second_hop import RunningHop
-from priolab.experiments.scenario.scenario import Scenario
-from priolab.experiments.testbed.guest import io_uring
-from priolab.experiments.testbed.places import (
+from priolab.experiments.hosts.places import (
     CLIENT_PORT,
     FRONT_PORT,
     SERVER_NAME,
@@ -36,10 +26,20 @@ from priolab.experiments.testbed.places import (
     Sampling,
     no_look,
 )
+from priolab.experiments.results.order import Order
+from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.run.browser import client_command, last_event_ns
+from priolab.experiments.run.checks.rate_steps import Span
+from priolab.experiments.run.checks.settings import check_seen
+from priolab.experiments.run.client_output import Listening
+from priolab.experiments.run.second_hop import RunningHop
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.calibration import Tolerance
 from priolab.netem.carried import Received
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.server import server_of
+from priolab.testbed.guest import io_uring
+from priolab.testbed.process.processes import Process, readable
 
 _CHECK_NS = 10**9
 _NEVER_NS = 2**63

@@ -19,10 +19,10 @@ from hyperframe.frame import DataFrame, Frame, HeadersFrame
 
 from priolab.common import tcp_streams
 from priolab.common.formats.passages import Passage
-from priolab.experiments.errors import StepFailed
+from priolab.experiments.hosts.places import SECOND_PORT
 from priolab.experiments.results.run_folder import RunFolder, read_json
-from priolab.experiments.testbed.places import SECOND_PORT
-from priolab.experiments.testbed.tap import HOP_ENDS
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.topology.packet_capture import HOP_ENDS
 
 _STEP = "the captures between the fronts"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -9,14 +9,14 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.errors import InvalidRun, LabError, StepFailed, Unavailable
+from priolab.experiments.hosts.fabric import MakesPlaces
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder, write_json
 from priolab.experiments.run.checks.settings import check_kernel
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.run.page_loads import Conditions
 from priolab.experiments.run.steps import run_arm
-from priolab.experiments.testbed.fabric import MakesPlaces
+from priolab.testbed.errors import InvalidRun, LabError, StepFailed, Unavailable
 
 
 def tell(step: str) -> None:

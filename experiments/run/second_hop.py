@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.errors import InvalidRun
-from priolab.experiments.host.npm import modules_of
-from priolab.experiments.host.processes import Process
-from priolab.experiments.host.tools import SECOND, Tools
+from priolab.experiments.hosts.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Look, Places, SecondPlaces
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder, write_json
 from priolab.experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
 from priolab.experiments.run.checks.settings import check_hop
 from priolab.experiments.scenario.scenario import Scenario, Via
-from priolab.experiments.testbed.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Look, Places, SecondPlaces
+from priolab.experiments.setup.npm import modules_of
+from priolab.experiments.setup.tools import SECOND, Tools
 from priolab.netem import calibration
 from priolab.netem.calibration import Tolerance
 from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
+from priolab.testbed.errors import InvalidRun
+from priolab.testbed.process.processes import Process
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,9 @@ import dpkt
 
 from priolab.common import tcp_streams
 from priolab.common.formats.segments import Segment
-from priolab.experiments.errors import StepFailed
+from priolab.experiments.hosts.places import FRONT_PORT
 from priolab.experiments.results.run_folder import RunFolder, read_json
-from priolab.experiments.testbed.places import FRONT_PORT
+from priolab.testbed.errors import StepFailed
 
 _STEP = "the segments in the captures"
 _ENDS: tuple[Literal["server", "client"], ...] = ("server", "client")

@@ -12,12 +12,17 @@ from priolab.client.plan import with_decoys
 from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
-from priolab.experiments.errors import InvalidRun, StepFailed
-from priolab.experiments.host.npm import modules_of
-from priolab.experiments.host.origin_process import OriginSettings
-from priolab.experiments.host.processes import Process
-from priolab.experiments.host.program_logs import first_complaint
-from priolab.experiments.host.tools import FRONT, Tools
+from priolab.experiments.hosts.namespaces.front_shaper import check_at, observed_at
+from priolab.experiments.hosts.places import (
+    FRONT_PORT,
+    ORIGIN_PORT,
+    SERVER_NAME,
+    ActiveCross,
+    ActiveLink,
+    ActiveTuner,
+    Places,
+    Portrayed,
+)
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
 from priolab.experiments.run.capture import capturing
@@ -51,18 +56,9 @@ from priolab.experiments.run.page_loads import Conditions, Loaded, load_pages
 from priolab.experiments.run.second_hop import RunningHop, second_hop
 from priolab.experiments.run.servers_words import in_the_servers_words, in_words
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
-from priolab.experiments.testbed.namespaces.cross_traffic import JOURNAL as CROSS_JOURNAL
-from priolab.experiments.testbed.namespaces.front_shaper import check_at, observed_at
-from priolab.experiments.testbed.places import (
-    FRONT_PORT,
-    ORIGIN_PORT,
-    SERVER_NAME,
-    ActiveCross,
-    ActiveLink,
-    ActiveTuner,
-    Places,
-    Portrayed,
-)
+from priolab.experiments.setup.npm import modules_of
+from priolab.experiments.setup.origin_process import OriginSettings
+from priolab.experiments.setup.tools import FRONT, Tools
 from priolab.netem import calibration, disciplines
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Qdisc
@@ -71,9 +67,13 @@ from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
 from priolab.proxy.switch import HTTP1
+from priolab.testbed.errors import InvalidRun, StepFailed
+from priolab.testbed.process.processes import Process
+from priolab.testbed.process.program_logs import first_complaint
+from priolab.testbed.topology.cross_traffic import JOURNAL as CROSS_JOURNAL
 
 _ENDED = "it ended "
-"""The beginning of the reason of StepFailed if a program has ended (experiments/host/processes.py)."""
+"""The beginning of the reason of StepFailed if a program has ended (testbed/process/processes.py)."""
 
 
 def run_arm(

@@ -8,12 +8,12 @@ from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
 from priolab.client.priorities import Priorities
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Protocol
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt, Via, ViaHttp
 from priolab.netem.link import Qdisc
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import HTTP1, Switch
 from priolab.proxy.template import placeholders
+from priolab.testbed.errors import ScenarioError
 
 Given = Callable[[str], str]
 """A function that returns the text given for the knob of that name, or the knob's default."""

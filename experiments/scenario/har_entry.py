@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from priolab.experiments.declared import declared, shown
-from priolab.experiments.errors import ScenarioError
+from priolab.testbed.errors import ScenarioError
 
 _CACHE_WORDS = ("cache", "service worker", "override")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30}):", re.IGNORECASE)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from priolab.experiments.errors import ScenarioError
 from priolab.netem import units
 from priolab.proxy.server import Server, absolute, catalogue, is_folder, server_of
 from priolab.proxy.switch import Switch
+from priolab.testbed.errors import ScenarioError
 
 
 @dataclass(frozen=True, kw_only=True)

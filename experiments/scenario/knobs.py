@@ -15,7 +15,6 @@ from priolab.common.formats.files import printable
 from priolab.common.formats.page import MAPS, Page
 from priolab.common.formats.plan import Disturbance
 from priolab.common.tuning import TARGET_NS
-from priolab.experiments.errors import ScenarioError, UnknownKnob
 from priolab.experiments.scenario import constraints, page_bounds, pages, via_knobs
 from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
 from priolab.experiments.scenario.scenario import (
@@ -32,6 +31,7 @@ from priolab.experiments.scenario.scenario import (
 from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import units, words
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
+from priolab.testbed.errors import ScenarioError, UnknownKnob
 
 STOCK = "stock"
 

@@ -15,22 +15,22 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words
 from priolab.experiments.commands.planned_work import noted_in, tally, work_of
 from priolab.experiments.commands.work import Work
-from priolab.experiments.errors import LabError, Unavailable
 from priolab.experiments.execution import pace
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.executor import Executor
 from priolab.experiments.execution.invocation import words_of_make
 from priolab.experiments.execution.local import Local, bearable
-from priolab.experiments.host import extras
-from priolab.experiments.host.installed import lack_of
-from priolab.experiments.host.python_packages import installing
 from priolab.experiments.results.run_folder import wrecks
+from priolab.experiments.setup import extras
+from priolab.experiments.setup.installed import lack_of
+from priolab.experiments.setup.python_packages import installing
 from priolab.experiments.sweep import estimate, sweep_file, table
 from priolab.experiments.sweep.folder import SweepFolder, record_of, unfinished, wreck_in_words
 from priolab.experiments.sweep.listing import announce
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 from priolab.proxy.server import server_of
+from priolab.testbed.errors import LabError, Unavailable
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

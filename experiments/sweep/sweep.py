@@ -13,8 +13,8 @@ from typing import Any
 from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.run import RunRecord
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
+from priolab.common.plural import counted
 from priolab.experiments.commands.durations import duration
-from priolab.experiments.errors import GridError, ScenarioError, StepFailed, Unavailable
 from priolab.experiments.execution import pace
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.executor import Executor
@@ -22,17 +22,17 @@ from priolab.experiments.execution.experiment import git_revision
 from priolab.experiments.execution.fingerprint import fingerprint_here, newest
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.request import Manner, Request
-from priolab.experiments.host.plural import counted
-from priolab.experiments.host.tools import Tools
+from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.results_folder import folder_name, results_folder
 from priolab.experiments.run.fabrics import FABRICS, choose
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import FrontKey, Scenario, as_record
+from priolab.experiments.setup.tools import Tools
 from priolab.experiments.sweep import estimate
 from priolab.experiments.sweep.folder import SweepFolder, read_record
 from priolab.experiments.sweep.grid import Grid, Point, expand
 from priolab.experiments.sweep.sweep_request import SweepRequest
-from priolab.experiments.testbed.fabric import Fabric
+from priolab.testbed.errors import GridError, ScenarioError, StepFailed, Unavailable
 
 _ASK_FROM = 10_000
 _MOST = 1_000_000

@@ -29,15 +29,14 @@ from typing import Self
 
 from distributed import Client, Future, KilledWorker, Status, get_worker
 
-from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
+from priolab.common.plural import counted
 from priolab.experiments.execution.conclusion import Run, give_up, lay_out
 from priolab.experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
 from priolab.experiments.execution.preparation import prepare
 from priolab.experiments.execution.request import Manner
-from priolab.experiments.host.plural import counted
-from priolab.experiments.host.tools import Tools
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
+from priolab.experiments.setup.tools import Tools
 from priolab.extras.cluster.parcel import BadParcel, unpack
 from priolab.extras.cluster.worker import (
     BatchCancelled,
@@ -50,6 +49,7 @@ from priolab.extras.cluster.worker import (
     kinds,
 )
 from priolab.extras.cluster.worker_pool import WorkerPool
+from priolab.testbed.errors import ScenarioError, StepFailed, Unavailable
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")

@@ -17,16 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from priolab.experiments.errors import LabError
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.fingerprint import versions_here
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.request import Manner
-from priolab.experiments.host.tools import Tools
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import PARTIAL, RunFolder
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
+from priolab.experiments.setup.tools import Tools
 from priolab.extras.cluster.parcel import pack
+from priolab.testbed.errors import LabError
 
 _CODE = digest.code()
 """The digest of the lab's code that this process has loaded.

@@ -14,15 +14,15 @@ from typing import Any
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
-from priolab.experiments.errors import Unavailable
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.local import bearable
-from priolab.experiments.host.python_packages import installing
-from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.results.results_folder import results_folder
+from priolab.experiments.setup.python_packages import installing
 from priolab.extras.demo.finale import add_address, finale
 from priolab.extras.demo.listener import HOST, USUAL_PORT, listening
 from priolab.extras.demo.story_arms import prepare
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.process.scratch import scratch_folder
 
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")

@@ -16,7 +16,6 @@ from typing import Any
 from priolab.analysis.figures.picture import script
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.execution.invocation import run_values, split_words
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results.digest import lab
@@ -32,6 +31,7 @@ from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import Recordings
 from priolab.extras.demo.story import steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, lack_of, run_missing
+from priolab.testbed.errors import ScenarioError
 
 _STEP = "publishing"
 _OF_RUNS = ("FABRIC", "SHAPER", "RESULTS")

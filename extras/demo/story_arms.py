@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import StepFailed, Unavailable
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.request import Arm, Manner, Request
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
@@ -12,6 +11,7 @@ from priolab.extras.demo.arm_view import FinishedArm
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finished_arms import FinishedArms
 from priolab.extras.demo.story import StoryStep, steps
+from priolab.testbed.errors import StepFailed, Unavailable
 
 _STEP = "running the story"
 

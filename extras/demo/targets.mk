@@ -2,7 +2,7 @@
 
 # A step of the story compares nginx with HAProxy.
 setup-demo:
-	@experiments/host/setup.sh demo SERVER=nginx,haproxy
+	@experiments/setup/setup.sh demo SERVER=nginx,haproxy
 
 demo: setup-demo ## serve a web page to this machine that runs experiments and plays them as films
 	@$(PRIOLAB) demo --from-make
@@ -11,7 +11,7 @@ slides: setup-demo ## write the demo's story as one HTML file and as pictures, f
 	@$(PRIOLAB) slides --from-make
 
 animation: ## record docs/demo.webp, the film in README.md
-	@experiments/host/setup.sh test TESTS=demo SERVER=nginx,haproxy CLIENT=chromium
+	@experiments/setup/setup.sh test TESTS=demo SERVER=nginx,haproxy CLIENT=chromium
 	@.venv/bin/python -m priolab.extras.demo.animation docs/demo.webp
 
 recorded: setup-demo ## record anew the films of docs/explore.html, two of which the demo shows before its first run
@@ -21,5 +21,5 @@ explore: setup ## make docs/explore.html anew from the films in the tree, after 
 	@.venv/bin/python -m priolab.extras.demo.recording
 
 sequences: ## try 500 random sequences of inputs on the demo's page, which may show no wrong film (two minutes; RUNS=50: fewer)
-	@experiments/host/setup.sh test TESTS=demo
+	@experiments/setup/setup.sh test TESTS=demo
 	@PRIOLAB_SEQUENCES=$(or $(RUNS),500) .venv/bin/pytest -q extras/demo/tests/lab/test_demo_wishes.py -k sequences

@@ -10,19 +10,19 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from priolab.common.plural import counted
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import parsed_time_ns
-from priolab.experiments.errors import ScenarioError, StepFailed, TimedOut
 from priolab.experiments.execution.invocation import check_only
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.host.interruption import Interrupted, limited
-from priolab.experiments.host.plural import counted
 from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.extras.gate import reports, runs, site
 from priolab.extras.gate.expectations import Expectations
 from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
 from priolab.extras.gate.judging import Result, judged
 from priolab.proxy.server import catalogue as servers
+from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
+from priolab.testbed.process.interruption import Interrupted, limited
 
 KNOBS_ALLOWED = (
     *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from priolab.experiments.declared import declared, read_toml
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario import pages
 from priolab.extras.gate.expectations import Expectations, Late
+from priolab.testbed.errors import ScenarioError
 
 DEFAULT = Path(__file__).parent / "rfc9218.toml"
 """The expectations that hold if the user gives none."""

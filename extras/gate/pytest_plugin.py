@@ -61,7 +61,7 @@ def priolab_link() -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def _priolab_guests(priolab_front: Mapping[str, str]) -> Iterator[None]:  # noqa: ARG001
     """Keeps guests from load to load: the start of a guest takes as long as two loads."""
-    from priolab.experiments.execution.command_process import keep_guests
+    from priolab.testbed.process.command_process import keep_guests
 
     with keep_guests():
         yield
@@ -81,8 +81,8 @@ def priolab_load(
     lab, by name.
     """
     from priolab.common.formats.files import FolderError
-    from priolab.experiments.errors import LabError
     from priolab.extras.gate.loading import loaded, trial_of
+    from priolab.testbed.errors import LabError
 
     results = tmp_path_factory.mktemp("priolab")
 

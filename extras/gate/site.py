@@ -27,12 +27,12 @@ from priolab.experiments.commands.target import (
     run_client,
     steps_to,
 )
-from priolab.experiments.errors import StepFailed
-from priolab.experiments.host.scratch import scratch_folder
 from priolab.experiments.scenario.stimuli import Stimulus, stimulus_page
 from priolab.extras.gate.expectations import Check, Trial
 from priolab.extras.gate.judging import trial_key
 from priolab.extras.gate.seen import Seen
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.scratch import scratch_folder
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9

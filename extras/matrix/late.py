@@ -13,15 +13,15 @@ from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.request import Arm
-from priolab.experiments.host.home import ROOT
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.matrix import equal_urgency, late_document, matrix_files
 from priolab.extras.matrix.cells import Layer
 from priolab.extras.matrix.equal_urgency import Sequel, Sequels
 from priolab.extras.matrix.late_document import INVALID, Case
 from priolab.extras.matrix.matrix import Matrix
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.home import ROOT
 
 _STEP = "the late urgent requests"
 _MATRIX = ROOT / "docs/measured/matrix.md"

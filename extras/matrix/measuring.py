@@ -25,19 +25,17 @@ from priolab.common.formats.plan import Protocol
 from priolab.experiments.commands.checked_run import run_checked_with
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
-from priolab.experiments.errors import InvalidRun, ScenarioError, Unavailable
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Request
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.http2_library import http2_library
-from priolab.experiments.host.installed import lack_of
-from priolab.experiments.host.matrix_servers import matrix_servers
-from priolab.experiments.host.programs import remedy_for, server_version
 from priolab.experiments.results.run_folder import check_document
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
+from priolab.experiments.setup.http2_library import http2_library
+from priolab.experiments.setup.installed import lack_of
+from priolab.experiments.setup.matrix_servers import matrix_servers
+from priolab.experiments.setup.programs import remedy_for, server_version
 from priolab.extras.matrix import matrix_files, text
 from priolab.extras.matrix.cells import STRONG, USUAL, Cell, Pair, Unasked, probes_reading
 from priolab.extras.matrix.crossing import IMAGE, SCRIPT, crossing
@@ -46,6 +44,8 @@ from priolab.extras.matrix.kept_rows import together
 from priolab.extras.matrix.matrix import Front, Matrix, in_order
 from priolab.extras.matrix.signals import signal_words
 from priolab.proxy.server import Server, is_folder, server_of
+from priolab.testbed.errors import InvalidRun, ScenarioError, Unavailable
+from priolab.testbed.home import ROOT
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. SERVER and DIALECT may have several values. The study itself sets all other knobs."""

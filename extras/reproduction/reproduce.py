@@ -13,8 +13,6 @@ from priolab.common.amounts import kibibytes
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
-from priolab.experiments.errors import StepFailed
-from priolab.experiments.execution.command_process import keep_guests
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.results.run_folder import write_document
@@ -22,6 +20,8 @@ from priolab.extras.reproduction import page
 from priolab.extras.reproduction.article import Compared, SetUp, set_up
 from priolab.extras.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from priolab.netem import units
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.command_process import keep_guests
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. The reproduction itself sets all other knobs."""

@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.search_path import find
 from priolab.extras.sandbox.sandbox import Sandbox
+from priolab.testbed.home import ROOT
+from priolab.testbed.process.search_path import find
 
 _FOLDER = ROOT / "docs/examples/sandbox"
 _ROUNDS = 3

@@ -6,11 +6,11 @@ those of the link of another place.
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.execution.invocation import RUN_KNOBS, check_only
 from priolab.experiments.scenario.knobs import KNOBS, STOCK, scenario_from
 from priolab.netem import units
 from priolab.netem.words import WORDS, packed_traces
+from priolab.testbed.errors import ScenarioError
 
 _NONE = "none"
 _OF_TCP = ("LOWAT", "SNDBUF", "CC", "GSO", "FRONT_QDISC")

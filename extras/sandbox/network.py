@@ -17,13 +17,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from priolab.experiments.testbed.namespaces import pair, rtnetlink
-from priolab.experiments.testbed.namespaces.link_namespace import LinkNamespace
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT, WIRE, ipv6_of, wire
-from priolab.experiments.testbed.places import ActiveLink
+from priolab.experiments.hosts.places import ActiveLink
 from priolab.extras.sandbox.order import CLIENT, SERVER, Order
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.topology import pair, rtnetlink
+from priolab.testbed.topology.link_namespace import LinkNamespace
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE, ipv6_of, wire
 
 _QUIET_S = 0.25
 """The time in which devices of IPv6 have reported their multicast groups: some ticks of the kernel."""

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import msgspec
 
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
-from priolab.experiments.run.errand import MODULE
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.extras.sandbox.typed import Size
+from priolab.testbed.errors import ScenarioError
+from priolab.testbed.guest.errand import MODULE
 
 CLIENT, SERVER = "client", "server"
 """The names of the first two places, and of the machines for the programs in them."""

@@ -16,9 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from priolab.experiments.host.processes import set_back
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.places import ActiveLink, Look
+from priolab.experiments.hosts.places import ActiveLink, Look
 from priolab.extras.sandbox.connections import Ends
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
@@ -27,6 +25,8 @@ from priolab.extras.sandbox.samples import Pace, SocketJournal
 from priolab.extras.sandbox.seat import Seat
 from priolab.extras.sandbox.shortage import like_others
 from priolab.extras.sandbox.surroundings import View
+from priolab.testbed.process.processes import set_back
+from priolab.testbed.topology.namespace import Namespace
 
 _ATTENTIVE, _USUAL = 2, 1
 """Priorities: of this process, which hears at once what a program writes, and of the programs."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def _sandbox_guests() -> Iterator[None]:
     """Keeps guests from test to test."""
-    from priolab.experiments.execution.command_process import keep_guests
+    from priolab.testbed.process.command_process import keep_guests
 
     with keep_guests():
         yield

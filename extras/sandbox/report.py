@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from priolab.common.amounts import plain
-from priolab.experiments.host.plural import counted
+from priolab.common.plural import counted
 from priolab.extras.sandbox.order import CLIENT, SERVER, Order
 from priolab.extras.sandbox.outcome import Direction, Outcome
 from priolab.netem.link import Link

@@ -15,10 +15,10 @@ from typing import Self
 
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import QueueSample
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import WIRE
-from priolab.experiments.testbed.places import Look
+from priolab.experiments.hosts.places import Look
 from priolab.proxy.socket_diag import Connections
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.wiring import WIRE
 
 _QUIET = 100
 """Samples without a change, after which they may be further apart."""

@@ -16,12 +16,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from priolab.experiments.errors import LabError, ScenarioError, StepFailed, Unfit
-from priolab.experiments.execution.command_process import keep_guests
 from priolab.extras.sandbox import knobs, report, session
 from priolab.extras.sandbox.order import CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import Connection, Ending, Outcome
 from priolab.extras.sandbox.said import Said
+from priolab.testbed.errors import LabError, ScenarioError, StepFailed, Unfit
+from priolab.testbed.process.command_process import keep_guests
 
 Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""

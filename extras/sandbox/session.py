@@ -18,19 +18,11 @@ from typing import TypeVar
 import msgspec
 
 from priolab.common.limits import too_low_for_run
-from priolab.experiments.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
-from priolab.experiments.execution import jobs
-from priolab.experiments.execution.command_process import Work
-from priolab.experiments.host.home import kernel_command
-from priolab.experiments.host.processes import module
-from priolab.experiments.host.scratch import scratch_folder
-from priolab.experiments.host.search_path import find
+from priolab.experiments.hosts.fabric import Fabric
+from priolab.experiments.hosts.namespaces.netns import entering
+from priolab.experiments.hosts.virtual import guest_for
 from priolab.experiments.results.run_folder import RunFolder, read_json
 from priolab.experiments.run.fabrics import AUTO, choose
-from priolab.experiments.testbed.fabric import Fabric
-from priolab.experiments.testbed.guest import guest, kernel
-from priolab.experiments.testbed.guest.virtual import guest_for
-from priolab.experiments.testbed.namespaces.netns import entering
 from priolab.extras.sandbox import pcapng
 from priolab.extras.sandbox.order import Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
@@ -39,6 +31,14 @@ from priolab.extras.sandbox.spinning import MARK, spinning
 from priolab.extras.sandbox.surroundings import GUESTS
 from priolab.extras.sandbox.target import Target
 from priolab.extras.sandbox.terminal import KERNEL_WORD, Terminal, joined
+from priolab.testbed.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
+from priolab.testbed.guest import guest, kernel
+from priolab.testbed.home import kernel_command
+from priolab.testbed.process import jobs
+from priolab.testbed.process.command_process import Work
+from priolab.testbed.process.processes import module
+from priolab.testbed.process.scratch import scratch_folder
+from priolab.testbed.process.search_path import find
 
 _NAME = "sandbox"
 _TMP = "/tmp"  # noqa: S108

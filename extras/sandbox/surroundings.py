@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import BinaryIO, Self
 
 from priolab.common.layer import show_empty_files
-from priolab.experiments.errors import StepFailed
-from priolab.experiments.run.guest_start import check, libc
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, ipv6_of
 from priolab.extras.sandbox.order import HOME, Order
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.guest.guest_start import check, libc
+from priolab.testbed.topology.wiring import ADDRESSES, ipv6_of
 
 _CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
 _MS_RDONLY, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 4, 32, 4096, 16384, 1 << 18  # <linux/mount.h>

@@ -1,6 +1,6 @@
 .PHONY: sandbox-examples setup-sandbox-tests
 setup-sandbox-tests:
-	@experiments/host/setup.sh test TESTS=sandbox
+	@experiments/setup/setup.sh test TESTS=sandbox
 
 sandbox-examples: setup-sandbox-tests ## repeat each example of docs/guide/sandbox.md a hundred times, to the byte, and write their outputs into it, and beside those on a real clock (an hour; RUNS=1: the latter alone, five minutes on an idle machine)
 	@.venv/bin/python -m priolab.extras.sandbox.tests.examples $(or $(RUNS),100)

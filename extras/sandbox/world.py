@@ -8,17 +8,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from priolab.experiments.errors import LabError, StepFailed, Unavailable
+from priolab.experiments.hosts.namespaces.front_place import CC
+from priolab.experiments.hosts.places import ActiveCross, ActiveLink
 from priolab.experiments.results.run_folder import write_json
 from priolab.experiments.run.checks.settings import check_kernel
 from priolab.experiments.scenario.scenario import CongestionControl, Scenario
-from priolab.experiments.testbed import tap
-from priolab.experiments.testbed.namespaces import pair
-from priolab.experiments.testbed.namespaces.cross_traffic import crossing
-from priolab.experiments.testbed.namespaces.front_place import CC
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import TO_CLIENT, TO_FRONT, WIRE
-from priolab.experiments.testbed.places import ActiveCross, ActiveLink
 from priolab.extras.sandbox.connections import Ends, joined
 from priolab.extras.sandbox.network import Network
 from priolab.extras.sandbox.order import CLIENT, SERVER, Files, Order
@@ -31,6 +25,12 @@ from priolab.extras.sandbox.surroundings import View
 from priolab.netem import shaper as shapers
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.errors import LabError, StepFailed, Unavailable
+from priolab.testbed.topology import packet_capture as tap
+from priolab.testbed.topology import pair
+from priolab.testbed.topology.cross_traffic import crossing
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE
 
 _SETTLE_S = 0.001
 

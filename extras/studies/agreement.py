@@ -15,16 +15,16 @@ from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.doctor import link_options
 from priolab.experiments.commands.study import Findings, Study, document_of
-from priolab.experiments.errors import Unavailable
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.request import Arm, Manner, Request
-from priolab.experiments.host.machine import LinkOption
 from priolab.experiments.results.run_folder import read_json
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.setup.machine import LinkOption
 from priolab.extras.studies import kernels
 from priolab.extras.studies.comparison import FRACTION, compare, markdown
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.errors import Unavailable
 
 _NAME = "agreement"
 _SERVER = KNOBS["SERVER"].default

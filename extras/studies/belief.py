@@ -16,9 +16,9 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.execution.invocation import joined_words
 from priolab.experiments.execution.request import Arm
-from priolab.experiments.host.home import ROOT
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.experiments.testbed.guest.kernel_patches.additions import Additions, added
+from priolab.testbed.guest.kernel_patches.additions import Additions, added
+from priolab.testbed.home import ROOT
 
 LOST = 0.02
 """The part of the goodput from which on a loss counts."""

@@ -14,12 +14,12 @@ from typing import Any
 from priolab.analysis.figures import picture
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.execution.command_process import keep_guests
-from priolab.experiments.host.scratch import scratch_folder
 from priolab.extras.studies import cost_document, cost_picture, prices, processor
 from priolab.extras.studies.prices import Price
 from priolab.extras.studies.processor import Spending
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.process.command_process import keep_guests
+from priolab.testbed.process.scratch import scratch_folder
 
 NAME = "cost"
 _FORMAT = 1

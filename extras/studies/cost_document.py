@@ -6,8 +6,8 @@ from statistics import median
 
 from priolab.analysis.reports.markdown import Table
 from priolab.common.amounts import UNKNOWN, milliseconds, rate
+from priolab.common.plural import counted
 from priolab.experiments.execution.invocation import joined_words
-from priolab.experiments.host.plural import counted
 from priolab.extras.studies.prices import ALWAYS, Compared, Network, Price, compared, law, law_of_whole_buffers
 from priolab.extras.studies.processor import RATE, Spending
 

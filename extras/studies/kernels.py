@@ -15,9 +15,9 @@ from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.request import Arm, Manner, Request
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.experiments.run.fabrics import FABRICS
-from priolab.experiments.testbed.guest import kernel, kernel_source
 from priolab.extras.studies.comparison import compare, markdown
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.guest import kernel, kernel_source
 
 _REPEATS = 10
 

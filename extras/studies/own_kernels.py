@@ -1,7 +1,7 @@
 """Guest kernels of the study of beliefs alone: one without a repair of TCP_NOTSENT_LOWAT, and one with kTLS."""
 
-from priolab.experiments.testbed.guest.kernel_patches.additions import Additions
-from priolab.experiments.testbed.guest.kernel_patches.edit import Change, Edit, Effect
+from priolab.testbed.guest.kernel_patches.additions import Additions
+from priolab.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 
 BEFORE_5_18 = Additions(
     changes=(

@@ -17,13 +17,13 @@ from statistics import median
 
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import StepFailed, Unavailable
-from priolab.experiments.host.processes import die_with_parent
-from priolab.experiments.host.search_path import find, program_environment
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT
 from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, fronts, places
 from priolab.proxy.counters import FrontCounters
+from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.testbed.process.processes import die_with_parent
+from priolab.testbed.process.search_path import find, program_environment
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT
 
 CONNECTIONS: Mapping[int, int] = {1: 64_000_000, 64: 1_500_000, 1000: 200_000}
 """The numbers of connections, each with the size of the file that every connection requests, in bytes."""

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host.home import setup_command
-from priolab.experiments.host.installed import program_of
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
+from priolab.experiments.setup.installed import program_of
 from priolab.proxy.certificates import issue
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import server_of
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.home import setup_command
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.wiring import ADDRESSES, wire_link
 
 LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
 FIRST_PORT = 8443

@@ -16,8 +16,8 @@ from priolab.analysis.reports.markdown import Table
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.experiments.host.home import ROOT
 from priolab.extras.studies.scale_trials import TUNER, UNSET, Group, Programs, Trial, measure
+from priolab.testbed.home import ROOT
 
 CROWD = (
     Group(name="slow", count=14_400, rate="1mbit", file_bytes=300_000, queue_packets=64),

@@ -21,13 +21,13 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import StepFailed, Unavailable
-from priolab.experiments.host import processes
-from priolab.experiments.host.processes import Process, die_with_parent
-from priolab.experiments.host.search_path import program_environment
-from priolab.experiments.testbed.namespaces.cgroup import own_group
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, TO_CLIENT
 from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
+from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.testbed.process import processes
+from priolab.testbed.process.processes import Process, die_with_parent
+from priolab.testbed.process.search_path import program_environment
+from priolab.testbed.topology.cgroup import own_group
+from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT
 
 
 @dataclass(frozen=True, kw_only=True)

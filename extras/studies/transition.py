@@ -8,12 +8,12 @@ from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.experiments.errors import InvalidRun
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.results.run_folder import read_json
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.studies import transition_document
 from priolab.extras.studies.transition_document import Case, Front, Sent
+from priolab.testbed.errors import InvalidRun
 
 CLIENTS = ("chromium", "firefox", "webkit")
 _PAGES = ("news", "maps")

@@ -14,10 +14,10 @@ from priolab.client.plan import PlanKind
 from priolab.common.formats.plan import Protocol
 from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
 from priolab.experiments.execution.request import arms_for
-from priolab.experiments.host.setup_request import DEFAULT_SWEEP
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.experiments.scenario.named import catalogue, read_entry
+from priolab.experiments.setup.setup_request import DEFAULT_SWEEP
 from priolab.experiments.sweep.grid import expand
 from priolab.experiments.sweep.sweep_file import catalogue as sweeps
 from priolab.experiments.sweep.sweep_request import sweep_request_from

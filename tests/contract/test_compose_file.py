@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from priolab.experiments.hosts.containers.mounts import TAPS
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.experiments.testbed.containers.mounts import TAPS
 from priolab.netem.words import WORDS
 from priolab.proxy.server import catalogue
 

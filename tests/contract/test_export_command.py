@@ -11,7 +11,7 @@ import pytest
 from priolab.analysis.exports.formats import FORMATS
 from priolab.experiments.commands import export as command
 from priolab.experiments.commands.export import export
-from priolab.experiments.errors import LabError, ScenarioError, StepFailed, Unavailable
+from priolab.testbed.errors import LabError, ScenarioError, StepFailed, Unavailable
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _SAMPLED = ["loads", "resources", "ledger", "events", "arrivals", "sockets", "queue"]

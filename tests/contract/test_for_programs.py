@@ -6,8 +6,8 @@ import pytest
 
 from priolab.experiments.cli import main
 from priolab.experiments.commands import doctor
-from priolab.experiments.host.machine import Capability, LinkOption
 from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.setup.machine import Capability, LinkOption
 
 
 def test_names_as_json(capsys: pytest.CaptureFixture[str]) -> None:

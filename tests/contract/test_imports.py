@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 
 
 @pytest.mark.parametrize("folder", ["tests", "extras"])

@@ -7,7 +7,7 @@ import pytest
 
 from priolab.experiments.cli import whole_command_line
 from priolab.experiments.commands.options import all_knobs
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 from tools.man_page import page
 
 _FILE = ROOT / "docs" / "priolab.1"

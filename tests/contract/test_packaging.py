@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from priolab.experiments.host import home
+from priolab.testbed import home
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -25,7 +25,7 @@ from pyroma import projectdata, ratings
 shown = projectdata.build_metadata(sys.argv[1], isolated=False)
 print(json.dumps([shown, ratings.rate(shown)]))
 """
-OF_A_CLONE = {"experiments/host/base-image.sh", "experiments/host/setup.sh"}
+OF_A_CLONE = {"experiments/setup/base-image.sh", "experiments/setup/setup.sh"}
 """Files that only the Makefile runs."""
 
 
@@ -59,7 +59,7 @@ def test_all_files_are_named() -> None:
     named |= {*TOOLS["script-files"]}
     assert {name for name in _others() if not name.endswith("/targets.mk")} - named == OF_A_CLONE
     assert {*home._SHARED} <= named
-    assert {"backend/origin.mjs", "proxy/servers/nginx/nginx.conf", "experiments/testbed/guest/kernel.config"} <= named
+    assert {"backend/origin.mjs", "proxy/servers/nginx/nginx.conf", "testbed/guest/kernel.config"} <= named
 
 
 def test_the_folders_are_packages() -> None:

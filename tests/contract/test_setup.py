@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.python_environment import MADE_OF, PythonEnvironment
+from priolab.experiments.setup.python_environment import MADE_OF, PythonEnvironment
+from priolab.testbed.home import ROOT
 from tests.support.make_targets import SETUP, planned, set_up
 
 # The programs of a machine without any package that the lab needs.
@@ -89,7 +89,7 @@ def bare(tmp_path: Path) -> Path:
         found = shutil.which(name)
         assert found, name
         (programs / name).symlink_to(found)
-    for folder in ("analysis", "common", "experiments", "proxy"):
+    for folder in ("analysis", "common", "experiments", "proxy", "testbed"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "priolab", tmp_path / "priolab", symlinks=True)
     for file in MADE_OF:

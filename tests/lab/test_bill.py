@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.testbed.containers import docker_engine
+from priolab.experiments.hosts.containers import docker_engine
 from tests.support.schemas import bill_validator
 from tools.bill import main
 

@@ -15,7 +15,7 @@ from tests.support.punctuality import must_be_punctual, was_late
 _PATIENCE_S = 120.0
 _TINY = ("SIZE=20480", "RELOADS=0", "RATE=1mbit", "DELAY=20ms")
 _MODULES = (
-    *("analysis", "client", "common", "experiments", "netem", "proxy"),
+    *("analysis", "client", "common", "experiments", "netem", "proxy", "testbed"),
     *("altair", "cryptography", "h2", "jsonschema", "rich", "vl_convert", "yaml"),
     *("ctypes", "json", "socket", "ssl", "tomllib", "venv", "sitecustomize", "usercustomize"),
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.commands.export import export
-from priolab.experiments.host.installed import lack_of
+from priolab.experiments.setup.installed import lack_of
 from priolab.proxy.server import server_of
 from tests.support.capabilities import each
 from tests.support.lab import Done

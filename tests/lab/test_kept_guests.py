@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from priolab.experiments.execution.command_process import CommandProcess, keep_guests
 from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.testbed.process.command_process import CommandProcess, keep_guests
 from tests.support.lab import Done, Lab
 from tests.support.waiting import until
 
@@ -18,7 +18,7 @@ _SMALL = ("FABRIC=virtual", "CONTROL=no", "SIZE=20000", "RELOADS=0", "SAMPLE=100
 _KEEPS = """
 import sys, time
 from priolab.experiments.cli import main
-from priolab.experiments.execution.command_process import keep_guests
+from priolab.testbed.process.command_process import keep_guests
 with keep_guests():
     main(["run", *sys.argv[1:], "--print-folder"])
     print("idle", flush=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.host.wheels import program_in_cache
+from priolab.experiments.setup.wheels import program_in_cache
 from priolab.netem.calibration import REAL
 from priolab.proxy.descriptors import with_descendants
 from priolab.proxy.server import catalogue, server_of

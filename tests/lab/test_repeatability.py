@@ -37,7 +37,7 @@ _GO = ("caddy", "go", "traefik")
 
 _FIXED = ("FABRIC=virtual", "CONTROL=no", "LOWAT=16384", "SIZE=102400", "RELOADS=0")
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_CODE = ("analysis", "backend", "client", "common", "experiments", "netem", "proxy")
+_CODE = ("analysis", "backend", "client", "common", "experiments", "netem", "proxy", "testbed")
 
 
 @pytest.fixture(scope="module")

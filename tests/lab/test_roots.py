@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.host.root_making import obtain
-from priolab.experiments.host.roots import Root
 from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.setup.root_making import obtain
+from priolab.experiments.setup.roots import Root
 from priolab.proxy.descriptors import with_descendants
 from priolab.proxy.server import server_of
 from tests.support import ordinary

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.host.installed import lack_of
-from priolab.experiments.host.programs import server_version
 from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.setup.installed import lack_of
+from priolab.experiments.setup.programs import server_version
 from priolab.proxy.server import catalogue
 from tests.support.capabilities import each
 from tests.support.lab import Done

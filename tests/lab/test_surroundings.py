@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 from tests.support.endings import nothing_is_left
 from tests.support.lab import Lab, priolab_here
 
@@ -180,7 +180,7 @@ def _made(lab: Lab, value: str) -> str:
 def test_a_checkout_with_a_quote_and_a_dollar_sign(lab: Lab) -> None:
     """The lab's files may be in such a folder, and the results in the folder `results` beside them."""
     checkout = lab.root / """it's $HOME "a" `id`"""
-    for name in ("priolab", "analysis", "backend", "client", "common", "experiments", "netem", "proxy"):
+    for name in ("priolab", "analysis", "backend", "client", "common", "experiments", "netem", "proxy", "testbed"):
         shutil.copytree(ROOT / name, checkout / name, symlinks=True)
     done = subprocess.run(
         [sys.executable, "-m", "priolab.experiments", "run", *_TINY],

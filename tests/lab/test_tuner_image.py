@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.testbed.namespaces.cgroup import own_group
+from priolab.testbed.home import ROOT
+from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import talk
 from tests.support.waiting import until
 from tools.tuner_program import NAME, built, version

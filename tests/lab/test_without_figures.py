@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.host.python_packages import installing
+from priolab.experiments.setup.python_packages import installing
 
 _WITHOUT = "import sys; sys.modules['vl_convert'] = None; from priolab.experiments.cli import main; sys.exit(main())"
 _GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "format-3"

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.netem.ferry import loops
 from priolab.netem.ferry.direction import Direction
 from priolab.netem.ferry.process import Order
 from priolab.netem.link import Link
+from priolab.testbed.topology.namespace import Namespace
 from tools.benches import ferry as ferry_bench
 from tools.benches.ferry import (
     CLIENT_ADDRESS,

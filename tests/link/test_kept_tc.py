@@ -2,8 +2,8 @@
 
 import pytest
 
-from priolab.experiments.testbed.namespaces.namespace import Namespace
 from priolab.netem.batch import KeptTc
+from priolab.testbed.topology.namespace import Namespace
 
 pytestmark = pytest.mark.needs("fabric-netns", "root")
 

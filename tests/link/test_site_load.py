@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from priolab.experiments.cli import main
-from priolab.experiments.testbed.namespaces.namespace import Namespace
-from priolab.experiments.testbed.namespaces.wiring import ADDRESSES, wire_link
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.wiring import ADDRESSES, wire_link
 from tests.support.capabilities import needing
 from tests.support.fronts import NAME, running_front
 

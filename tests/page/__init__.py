@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from priolab.experiments.host.npm import folder_for
-from priolab.experiments.host.npm_installing import install_for
+from priolab.experiments.setup.npm import folder_for
+from priolab.experiments.setup.npm_installing import install_for
 
 _ASKED = Path(__file__).resolve().parent
 

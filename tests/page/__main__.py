@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from priolab.experiments.errors import LabError
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.errors import LabError
+from priolab.testbed.home import ROOT
 from tests.page import installed
 
 _CONFIG = ROOT / "extras" / "demo" / "page" / "jsconfig.json"

@@ -15,15 +15,15 @@ import pytest
 
 from priolab.common.uring import Ring
 from priolab.experiments.commands.doctor import examine, link_options
-from priolab.experiments.host import keeper
-from priolab.experiments.host.installed import lack_of
-from priolab.experiments.host.machine import Capability
-from priolab.experiments.host.packages import CAPTURING, READING_CAPTURES
-from priolab.experiments.host.search_path import find
-from priolab.experiments.host.tools import BROWSERS
 from priolab.experiments.run.fabrics import FABRICS
-from priolab.experiments.testbed.guest import kernel, kernel_source
+from priolab.experiments.setup.installed import lack_of
+from priolab.experiments.setup.machine import Capability
+from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
+from priolab.experiments.setup.tools import BROWSERS
 from priolab.proxy.server import Server, catalogue, server_of
+from priolab.testbed.guest import kernel, kernel_source
+from priolab.testbed.process import supervisor as keeper
+from priolab.testbed.process.search_path import find
 from tests.page import axe
 from tests.support import mptcp, stock_runner
 

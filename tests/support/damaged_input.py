@@ -26,14 +26,14 @@ from hypothesis import strategies as st
 from priolab.analysis.figures import picture
 from priolab.experiments import cli, run_command
 from priolab.experiments.commands.printable import printable
-from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.fingerprint import fingerprint_here
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.local import Local
-from priolab.experiments.host.interruption import STOPS, limited
 from priolab.experiments.sweep.sweep import fingerprint_of, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.proxy.certificates import issue
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.interruption import STOPS, limited
 from tests.support.damage import damage
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,9 +4,9 @@ import os
 import re
 
 from priolab.common.running import finished
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 
-SETUP = "experiments/host/setup.sh"
+SETUP = "experiments/setup/setup.sh"
 
 
 def planned(*words: str) -> str:

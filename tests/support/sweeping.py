@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import cast
 
 from priolab.experiments.execution.request import Manner
-from priolab.experiments.host.tools import Tools
+from priolab.experiments.hosts.fabric import Fabric, HostKernel
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.setup.tools import Tools
 from priolab.experiments.sweep.grid import expand, grid_from
 from priolab.experiments.sweep.sweep import Sweep
-from priolab.experiments.testbed.fabric import Fabric, HostKernel
 from priolab.netem.calibration import REAL, Tolerance
 
 _MADE = Path(__file__).parents[1] / "golden" / "format-3" / "control.1"

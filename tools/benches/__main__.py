@@ -23,7 +23,7 @@ from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.host import extras
+from priolab.experiments.setup import extras
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.netem.shaper_kind import Shaper

@@ -9,7 +9,7 @@ from pathlib import Path
 from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.contradictions import contradictions
 from priolab.analysis.records.runs import Run, load_evidence, load_experiment, load_layers
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 from tools.benches.cost import alternately, cost_of
 from tools.benches.parts import FEW, MANY, cost_of_guest, run_s
 
@@ -21,7 +21,7 @@ import subprocess, sys
 for kind, where in (("proc", "/proc"), ("tmpfs", "/run"), ("tmpfs", "/var/tmp")):
     subprocess.run(["mount", "-t", kind, kind, where], check=True)
 from priolab.experiments.run.checks.pictures import BEFORE, check_pictures
-from priolab.experiments.testbed.namespaces.namespaces import Namespaces
+from priolab.experiments.hosts.namespaces.namespaces import Namespaces
 from priolab.netem.shaper_kind import Shaper
 with Namespaces(Shaper.NETEM, None) as places:
     for _ in range(int(sys.argv[1])):

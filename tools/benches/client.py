@@ -26,11 +26,11 @@ from priolab.client.priorities import Priorities
 from priolab.common import clock_quality
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.plan import Plan
-from priolab.experiments.errors import StepFailed
-from priolab.experiments.host.origin_process import CLOCK, ONE_THREAD
-from priolab.experiments.host.processes import run
-from priolab.experiments.host.search_path import find
 from priolab.experiments.scenario.pages import Parameters, page_of
+from priolab.experiments.setup.origin_process import CLOCK, ONE_THREAD
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.processes import run
+from priolab.testbed.process.search_path import find
 
 _SIZE_BYTES = 700 * 1024
 _FRAME_BYTES = 8 * 1024

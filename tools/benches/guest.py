@@ -21,10 +21,10 @@ from rich.table import Table
 from priolab.common.running import finished
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
-from priolab.experiments.errors import StepFailed
-from priolab.experiments.host.processes import die_with_parent
-from priolab.experiments.testbed.guest import kernel, kernel_source
-from priolab.experiments.testbed.guest.kernel_patches.edit import Version
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.guest import kernel, kernel_source
+from priolab.testbed.guest.kernel_patches.edit import Version
+from priolab.testbed.process.processes import die_with_parent
 
 _PROGRAM = Path(__file__).with_name("micro.c")
 _STOP = Path(__file__).with_name("stop.c")

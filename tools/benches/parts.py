@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from priolab.experiments.errors import StepFailed
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.origin_process import ONE_THREAD, PAGE
-from priolab.experiments.host.search_path import find
-from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.setup.origin_process import ONE_THREAD, PAGE
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.guest import kernel
+from priolab.testbed.home import ROOT
+from priolab.testbed.process.search_path import find
 from tools.benches.cost import Cost, alternately, cost_of
 from tools.benches.guest import guest_command
 
@@ -35,7 +35,7 @@ _VARIANTS: Mapping[str, tuple[str, ...]] = {
 # program and its libraries stay open, so that the guest keeps what it has read of them.
 _INIT = """
 import ctypes, subprocess, sys
-from priolab.experiments.testbed.guest.rehearsal import keep_open
+from priolab.experiments.hosts.warm_up import keep_open
 keep_open([sys.argv[2]])
 for _ in range(int(sys.argv[1])):
     subprocess.run(sys.argv[2:], check=True)

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from priolab.experiments.execution.pace import used_s
-from priolab.experiments.host.processes import die_with_parent
+from priolab.testbed.process.processes import die_with_parent
 from tools.benches.cost import Line, comparable, print_ratios
 
 _ROOT = Path(__file__).resolve().parents[2]

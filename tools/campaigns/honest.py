@@ -23,10 +23,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from priolab.experiments.errors import LabError
 from priolab.experiments.execution.cost import link_s
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.proxy.server import catalogue
+from priolab.testbed.errors import LabError
 from tests.support.lab import Done, make_lab
 from tests.support.punctuality import any_late, until_punctual
 from tools.campaigns.honest_pages import draw_page_file

@@ -23,9 +23,9 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.execution.command_process import keep_guests
 from priolab.netem import calibration
 from priolab.proxy.server import catalogue
+from priolab.testbed.process.command_process import keep_guests
 from tests.support.capabilities import present
 from tests.support.together import together
 from tools.campaigns.deviations import ADDRESSES, Deviation, draw

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from priolab.common.formats.counters import Negotiated
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, SEGMENT_BYTES
-from priolab.experiments.errors import InvalidRun
+from priolab.testbed.errors import InvalidRun
 
 _OPTIONS = {
     "timestamps": (1, "net.ipv4.tcp_timestamps"),

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Any
 
 from priolab.common.formats.samples import SocketSample
-from priolab.experiments.errors import InvalidRun
+from priolab.testbed.errors import InvalidRun
 
 _REMEDY = "a smaller SNDBUF needs less memory; net.ipv4.tcp_mem is the bound for all connections together"
 

@@ -49,8 +49,8 @@ CHECKS = (
     Check(
         name="the time that the front's work takes",
         compares="that of all its processes in a guest with SERVICE",
-        by=("priolab.experiments.testbed.namespaces.front_service._check_marked",),
-        test="tests/unit/experiments/testbed/namespaces/test_front_service.py::test_a_process_with_another_service_time",
+        by=("priolab.experiments.hosts.namespaces.front_service._check_marked",),
+        test="tests/unit/experiments/hosts/namespaces/test_front_service.py::test_a_process_with_another_service_time",
     ),
     Check(
         name="settings of the second front",
@@ -121,7 +121,7 @@ CHECKS = (
     Check(
         name="the place of the bottleneck",
         compares="the counters of the front's and the link's qdiscs with SHAPER_AT",
-        by=("priolab.experiments.testbed.namespaces.front_shaper.check_at",),
+        by=("priolab.experiments.hosts.namespaces.front_shaper.check_at",),
         test="tests/unit/netem/test_egress.py::test_where_it_was_is_seen",
     ),
     Check(
@@ -176,8 +176,8 @@ CHECKS = (
     Check(
         name="captures",
         compares="the packets that a capture missed with none",
-        by=("priolab.experiments.testbed.tap.listening",),
-        test="tests/server/experiments/test_tap.py::test_packets_that_were_missed",
+        by=("priolab.testbed.topology.packet_capture.listening",),
+        test="tests/server/testbed/test_packet_capture.py::test_packets_that_were_missed",
     ),
     Check(
         name="the browser",

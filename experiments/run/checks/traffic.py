@@ -10,12 +10,12 @@ from priolab.common.formats.plan import Disturbance
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSample, SocketSample
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
-from priolab.experiments.errors import InvalidRun
 from priolab.experiments.results.run_folder import RunFolder, last_line, read_json
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from priolab.netem.calibration import Tolerance
 from priolab.netem.carried import Received
+from priolab.testbed.errors import InvalidRun
 
 _MARGIN_BYTES = 1024
 """Tolerance for what is no stream of the client's connection: longer TCP headers (8 bytes in a SYN, 12 in a packet with

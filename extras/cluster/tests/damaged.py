@@ -4,8 +4,8 @@ from pathlib import Path
 
 from priolab.common.formats.files import content
 from priolab.experiments.commands.console import Report
-from priolab.experiments.host.home import ROOT
 from priolab.extras.cluster import parcel
+from priolab.testbed.home import ROOT
 from tests.support.damaged_input import Kind
 
 _MOST_BYTES = 2**24

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.common.cache_folder import cache_folder
-from priolab.experiments.host.home import ROOT
 from priolab.extras.sandbox.tests.examples import GUIDE, Repetition, copied, examples, repetition
+from priolab.testbed.home import ROOT
 from tools.suites import emulated
 from tools.suites.package import systemd_tree
 from tools.suites.tree import CannotMake

@@ -25,14 +25,14 @@ from unittest.mock import patch
 
 from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.experiments import cli
-from priolab.experiments.execution.command_process import keep_guests
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.wheel_fetching import fetch
-from priolab.experiments.host.wheels import program_in_cache
+from priolab.experiments.setup.wheel_fetching import fetch
+from priolab.experiments.setup.wheels import program_in_cache
 from priolab.extras.sandbox import command, session
 from priolab.extras.sandbox.outcome import Outcome
 from priolab.extras.sandbox.said import Said
 from priolab.proxy.server import server_of
+from priolab.testbed.home import ROOT
+from priolab.testbed.process.command_process import keep_guests
 
 GUIDE = ROOT / "docs/guide/sandbox.md"
 FILES = ROOT / "docs/examples/sandbox"

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from priolab.experiments.cli import main
-from priolab.experiments.host.home import ROOT, in_checkout
+from priolab.testbed.home import ROOT, in_checkout
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.testbed.namespaces.front_root import without_env
-from priolab.experiments.testbed.namespaces.netns import entering
+from priolab.experiments.hosts.namespaces.front_root import without_env
+from priolab.experiments.hosts.namespaces.netns import entering
 
 pytestmark = pytest.mark.usefixtures("netns")
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.errors import Unavailable
 from priolab.experiments.execution.front_record import origin_of
-from priolab.experiments.host.elf import Elf, read_elf
-from priolab.experiments.host.own_files import digest_of
-from priolab.experiments.host.own_program import inspected, version_said
-from priolab.experiments.host.program_logs import first_complaint
-from priolab.experiments.host.programs import tools_for
 from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.setup.own_files import digest_of
+from priolab.experiments.setup.own_program import inspected, version_said
+from priolab.experiments.setup.programs import tools_for
+from priolab.testbed.elf import Elf, read_elf
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.process.program_logs import first_complaint
 from tests.support.own_files import build, installed, server_folder, wrapper
 
 _LOADER = b"/lib64/ld-linux-x86-64.so.2"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host.elf import read_elf
-from priolab.experiments.host.root_version import version_in_root
+from priolab.experiments.setup.root_version import version_in_root
 from priolab.proxy.server import catalogue
+from priolab.testbed.elf import read_elf
+from priolab.testbed.errors import Unavailable
 
 SERVER = replace(catalogue()["nginx"], name="nginx@sid", edition="sid")
 COMMAND = ("/usr/bin/env", "--version")

@@ -12,12 +12,13 @@ import pytest
 from priolab.experiments import cli
 from priolab.experiments.commands import suite_roots
 from priolab.experiments.commands.setup import set_up
-from priolab.experiments.errors import ScenarioError, Unavailable
-from priolab.experiments.host import roots, suite_packages
-from priolab.experiments.host.root_making import digest_of, obtain
-from priolab.experiments.host.roots import PackageRecord, Root, all_roots, find_root, root_at
-from priolab.experiments.host.suite_sources import Source
+from priolab.experiments.setup import roots
+from priolab.experiments.setup.root_making import digest_of, obtain
+from priolab.experiments.setup.roots import PackageRecord, Root, all_roots, find_root, root_at
 from priolab.proxy.server import Server, catalogue
+from priolab.testbed.debian import suite_packages
+from priolab.testbed.debian.suite_sources import Source
+from priolab.testbed.errors import ScenarioError, Unavailable
 from tests.server.experiments.suite import SUITE, LocalSuite
 
 NOWHERE = "http://127.0.0.1:1/debian"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from priolab.common.formats.counters import Counts, FrontReading
-from priolab.experiments.testbed.counting import counting
+from priolab.experiments.hosts.counting import counting
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.descriptors import stat
 from priolab.proxy.procfs import threads

@@ -15,7 +15,7 @@ import pytest
 
 from priolab.common.formats.decisions import DRY_RUN, Decision
 from priolab.common.formats.reading import read_journal
-from priolab.experiments.testbed.namespaces.cgroup import own_group
+from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import have_set, lowat_of, serving, talk
 from tests.support.tuner.service import Tuner, answered, is_gone, states, tuning, verified
 from tests.support.waiting import until

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from priolab.common.formats.decisions import Decision, Why
-from priolab.experiments.testbed.namespaces.cgroup import own_group
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
+from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import have_set, lowat_of, serving, talk
 
 _SYSCTL = 131_072

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger
-from priolab.experiments.testbed.namespaces.cgroup import own_group
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded, _library
+from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import lowat_of, serving, talk
 from tests.support.tuner import replay
 from tests.support.tuner.law import follows

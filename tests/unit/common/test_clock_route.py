@@ -7,7 +7,7 @@ import pytest
 
 from priolab.common import clock_route
 from priolab.common.clock_route import CALLS, ClockRoute, Instruction, Route, filter_against
-from priolab.experiments.testbed.containers.node_route import judge
+from priolab.experiments.hosts.containers.node_route import judge
 
 KILL, ALLOW = 0x8000_0000, 0x7FFF_0000
 LOAD, IF_EQUAL, IF_GREATER, RETURN = 0x20, 0x15, 0x25, 0x06

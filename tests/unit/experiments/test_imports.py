@@ -33,9 +33,9 @@ def test_a_list_of_names() -> None:
     found = imported("from priolab.experiments.cli import main; main(['list'])")
     assert "priolab.experiments.sweep.listing" in found
     assert not found & {
-        "priolab.experiments.host.apt",
-        "priolab.experiments.host.root_making",
-        "priolab.experiments.host.wheel_fetching",
+        "priolab.testbed.debian.apt",
+        "priolab.experiments.setup.root_making",
+        "priolab.experiments.setup.wheel_fetching",
         "priolab.netem.shaper",
     }
     assert not found & {"priolab.experiments.commands.work", "priolab.experiments.commands.live_lines"}
@@ -48,13 +48,13 @@ def test_an_experiment_outside_of_its_places() -> None:
     assert not found & {
         "priolab.client.loads",
         "priolab.proxy.front",
-        "priolab.experiments.testbed.namespaces.namespaces",
+        "priolab.experiments.hosts.namespaces.namespaces",
     }
 
 
 def test_what_a_guest_does_not_need() -> None:
     """A guest takes several times as long for each import."""
-    found = imported("import priolab.experiments.run.guest_init")
+    found = imported("import priolab.testbed.guest.guest_init")
     assert not found & {
         "aioquic",
         "altair",
@@ -65,9 +65,9 @@ def test_what_a_guest_does_not_need() -> None:
         "rich",
     }
     assert not found & {
-        "priolab.experiments.host.programs",
-        "priolab.experiments.host.wheels",
-        "priolab.experiments.testbed.guest.kernel",
+        "priolab.experiments.setup.programs",
+        "priolab.experiments.setup.wheels",
+        "priolab.testbed.guest.kernel",
     }
 
 
@@ -75,11 +75,11 @@ LATER = {
     "priolab.client.spdy.engine",
     "priolab.client.http3.session",  # needed for HTTP/3 alone, and takes a third of a second
     "cryptography.hazmat.primitives.asymmetric.x25519",  # imported before the first run where a client uses HTTP/3
-    "priolab.experiments.testbed.containers.compose",
-    "priolab.experiments.testbed.guest.virtual",  # starts guests
-    "priolab.experiments.testbed.namespaces.front_service",  # needed with SERVICE alone
-    "priolab.experiments.testbed.namespaces.front_tuner",
-    "priolab.experiments.testbed.namespaces.netns",
+    "priolab.experiments.hosts.containers.compose",
+    "priolab.experiments.hosts.virtual",  # starts guests
+    "priolab.experiments.hosts.namespaces.front_service",  # needed with SERVICE alone
+    "priolab.experiments.hosts.namespaces.front_tuner",
+    "priolab.experiments.hosts.namespaces.netns",
     "priolab.netem.ferry.process",
     "priolab.proxy.calls",  # counts on real clocks, with the next one
     "priolab.proxy.tuner.libbpf",
@@ -89,7 +89,7 @@ LATER = {
 
 def test_a_guest_imports_before_its_first_run() -> None:
     """Runs in a guest are forks of one process. What that process has imported, no run imports again."""
-    found = imported("import priolab.experiments.run.guest_init")
+    found = imported("import priolab.testbed.guest.guest_init")
     inside = {name for module in found for name in _inside_functions(module)}
     assert inside - found == LATER
 

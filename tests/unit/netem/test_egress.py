@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import InvalidRun, Unavailable
+from priolab.experiments.hosts.containers.compose import Compose
+from priolab.experiments.hosts.namespaces.front_shaper import check_at, make_room, observed_at
+from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import ShaperAt, as_record
-from priolab.experiments.testbed.containers.compose import Compose
-from priolab.experiments.testbed.namespaces.front_shaper import check_at, make_room, observed_at
-from priolab.experiments.testbed.namespaces.front_shaper_check import check_egress
 from priolab.netem import egress, tc
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal, Statistics
 from priolab.netem.shaper_kind import Shaper
 from priolab.netem.tc import Stage
+from priolab.testbed.errors import InvalidRun, Unavailable
 
 _SO_SNDBUFFORCE = 32
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000, delay_up_ns=5_000_000, queue_packets=25)

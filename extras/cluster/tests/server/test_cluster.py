@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from distributed import Client
 
-from priolab.experiments.errors import ScenarioError, StepFailed, Unavailable
 from priolab.experiments.execution.conclusion import Run
-from priolab.experiments.host.home import ROOT
+from priolab.experiments.hosts.namespaces.netns import Netns
 from priolab.experiments.sweep.sweep import Sweep
-from priolab.experiments.testbed.namespaces.netns import Netns
 from priolab.extras.cluster.cluster import Cluster
 from priolab.extras.cluster.parcel import BadParcel, unpack
 from priolab.extras.cluster.tests.server.cluster import Dask, Heard, swept
 from priolab.proxy.descriptors import process_ids
+from priolab.testbed.errors import ScenarioError, StepFailed, Unavailable
+from priolab.testbed.home import ROOT
 from tests.support.endings import words_of
 from tests.support.sweeping import KERNEL, CopyingFabric, sweep_of
 from tests.support.waiting import until

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import Unavailable
 from priolab.experiments.sweep import command
+from priolab.testbed.errors import Unavailable
 from tests.support.sweeping import CopyingFabric
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.experiments.testbed.guest.virtual import Virtual
 from priolab.extras.demo import finished_arms, job_queue
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}

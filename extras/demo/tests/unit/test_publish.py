@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import pytest
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import ScenarioError, Unavailable
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.extras.demo import publish
@@ -15,6 +14,7 @@ from priolab.extras.demo.publish import choices_of, combinations, written
 from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import steps
+from priolab.testbed.errors import ScenarioError, Unavailable
 
 
 def test_explore_is_what_the_code_makes() -> None:

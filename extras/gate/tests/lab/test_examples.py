@@ -18,10 +18,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from priolab.common.cache_folder import cache_folder
-from priolab.experiments.host.cache import new_folder
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.own_files import digest_of
+from priolab.experiments.setup.own_files import digest_of
 from priolab.extras.gate.expectations_file import read_expectations
+from priolab.testbed.cache import new_folder
+from priolab.testbed.home import ROOT
 from tests.support.lab import Lab, priolab_here
 
 pytestmark = pytest.mark.usefixtures("guest")

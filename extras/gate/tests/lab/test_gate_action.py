@@ -13,11 +13,11 @@ import pytest
 
 from priolab.common.cache_folder import cache_folder
 from priolab.experiments import cli
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.packages import ARCHIVE_FILES
-from priolab.experiments.testbed.guest import kernel
+from priolab.experiments.setup.packages import ARCHIVE_FILES
 from priolab.extras.gate.tests.action import KEPT, LAB, WORKSPACE, StockRunner, action, script
 from priolab.extras.gate.tests.front.scheduler import Fault
+from priolab.testbed.guest import kernel
+from priolab.testbed.home import ROOT
 from tests.support.stock_runner import Refused
 from tools.suites import runner as stock_tree
 
@@ -49,8 +49,8 @@ def test_the_action() -> None:
         assert step["with"]["path"] == "~/.cache/priolab/linux-*"
     assert kernel.path().name.startswith("linux-")
     assert cache_folder().name == "priolab"
-    assert (ROOT / "experiments/testbed/guest").is_dir()
-    assert os.access(ROOT / "experiments/host/setup.sh", os.X_OK)
+    assert (ROOT / "testbed/guest").is_dir()
+    assert os.access(ROOT / "experiments/setup/setup.sh", os.X_OK)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_words_of_the_gate(tmp_path: Path, inputs: dict[str, str], words: li
 @pytest.mark.parametrize(("server", "knobs"), [("h2o", "FABRIC=virtual SERVER=h2o"), ("./mine", "FABRIC=virtual")])
 def test_the_set_up(tmp_path: Path, server: str, knobs: str) -> None:
     """The script sets up the server of the catalogue, and nothing for a folder of the user's own."""
-    setup = tmp_path / "experiments" / "host" / "setup.sh"
+    setup = tmp_path / "experiments" / "setup" / "setup.sh"
     setup.parent.mkdir(parents=True)
     setup.write_text('#!/bin/sh\nprintf "%s" "$PRIOLAB_KNOBS"\n')
     setup.chmod(0o755)
@@ -93,7 +93,7 @@ def test_the_name_of_the_kernel(tmp_path: Path) -> None:
     """The cache's key follows from the files that decide the guest kernel, wherever the action is."""
     digests = []
     for name, config in (("a", "CONFIG_NET=y"), ("b", "CONFIG_NET=y"), ("c", "CONFIG_NET=n")):
-        folder, output = tmp_path / name / "experiments/testbed/guest", tmp_path / f"{name}.output"
+        folder, output = tmp_path / name / "testbed/guest", tmp_path / f"{name}.output"
         folder.mkdir(parents=True)
         (folder / "kernel.config").write_text(config)
         (folder / "kernel.pyc").write_text(name)
@@ -166,7 +166,7 @@ def test_without_user_namespaces(runner: StockRunner, refused: Refused, said: st
             assert option["reason"].startswith("namespaces cannot be made: exit code 1: unshare: ")
             assert option["reason"].endswith(said)
             assert option["remedy"].startswith(remedy)
-    done = runner.run([f"{LAB}/experiments/host/setup.sh", "FABRIC=netns"], refused)
+    done = runner.run([f"{LAB}/experiments/setup/setup.sh", "FABRIC=netns"], refused)
     assert done.code == 1
     (line,) = done.err.splitlines()
     assert line.startswith("setup: FABRIC=netns: ")

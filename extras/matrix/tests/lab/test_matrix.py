@@ -18,11 +18,11 @@ from priolab.client.priorities import Priorities
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import request_from
-from priolab.experiments.host.home import ROOT
-from priolab.experiments.host.installed import lack_of
-from priolab.experiments.host.matrix_servers import matrix_servers
+from priolab.experiments.setup.installed import lack_of
+from priolab.experiments.setup.matrix_servers import matrix_servers
 from priolab.extras.matrix.measuring import probing
 from priolab.proxy.server import catalogue, server_of
+from priolab.testbed.home import ROOT
 from tests.support.capabilities import each
 from tests.support.documented import documented, row_like
 from tests.support.lab import make_lab, priolab_here

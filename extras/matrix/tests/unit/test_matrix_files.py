@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from priolab.common.formats.reading import read_document
-from priolab.experiments.errors import LabError
 from priolab.extras.matrix.document import document, dumped
 from priolab.extras.matrix.edition import EDITION_FORMAT, Edition, edition
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.matrix_files import earlier, link_runs, write_all
 from priolab.extras.matrix.tests.unit.made_up import NOTHING, OLD, cell, matrix
+from priolab.testbed.errors import LabError
 
 
 def kept(path: Path, date: str) -> Edition:

@@ -9,9 +9,9 @@ from priolab.client.dialects import PLAIN
 from priolab.common.formats.plan import Protocol
 from priolab.experiments.commands import probe
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import LabError, ScenarioError
 from priolab.extras.matrix import measuring
 from priolab.proxy.server import server_of
+from priolab.testbed.errors import LabError, ScenarioError
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 
 from priolab.analysis.figures import timeline
 from priolab.analysis.records.runs import load_experiment, load_run
-from priolab.experiments.host.home import ROOT
 from priolab.extras.reproduction import pictures
 from priolab.extras.reproduction.loads import loads_seen
+from priolab.testbed.home import ROOT
 from tests.support.declarations import valid
 
 _GOLDEN = ROOT / "tests" / "golden" / "format-3"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
-from priolab.experiments.errors import LabError, ScenarioError
-from priolab.experiments.execution.command_process import CommandProcess
-from priolab.experiments.host.home import ROOT
 from priolab.extras.sandbox.sandbox import ClientFailed, Result, Sandbox
+from priolab.testbed.errors import LabError, ScenarioError
+from priolab.testbed.home import ROOT
+from priolab.testbed.process.command_process import CommandProcess
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.usefixtures("guest")

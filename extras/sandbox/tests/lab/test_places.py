@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.errors import LabError, ScenarioError
 from priolab.extras.sandbox.sandbox import Place, Sandbox
+from priolab.testbed.errors import LabError, ScenarioError
 
 pytestmark = pytest.mark.usefixtures("guest")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
-from priolab.experiments.errors import LabError
 from priolab.extras.sandbox.sandbox import Sandbox
 from priolab.proxy.descriptors import process_ids
+from priolab.testbed.errors import LabError
 from tests.support import ordinary
 from tests.support.ordinary_lab import OrdinaryLab
 from tests.support.waiting import until

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
-from priolab.experiments.errors import LabError, ScenarioError
 from priolab.extras.sandbox.sandbox import Sandbox
+from priolab.testbed.errors import LabError, ScenarioError
 
 pytestmark = pytest.mark.usefixtures("guest")
 

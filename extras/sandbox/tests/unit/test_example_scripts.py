@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from priolab.experiments.host.home import ROOT
+from priolab.testbed.home import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples" / "sandbox"
 

@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments import cli
-from priolab.experiments.errors import LabError, ScenarioError, Unavailable
 from priolab.experiments.run.fabrics import FABRICS
-from priolab.experiments.testbed.guest import kernel
 from priolab.extras.sandbox import command, knobs, session
 from priolab.extras.sandbox.order import ENVIRONMENT, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
@@ -16,6 +14,8 @@ from priolab.extras.sandbox.said import Said
 from priolab.extras.sandbox.sandbox import Sandbox
 from priolab.extras.sandbox.session import Wish, environment_of
 from priolab.extras.sandbox.typed import Size
+from priolab.testbed.errors import LabError, ScenarioError, Unavailable
+from priolab.testbed.guest import kernel
 
 _PHONE = ("--place", "phone", "call")
 _FIFTEEN = [word for number in range(15) for word in ("--place", f"p{number}", "")]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.testbed.guest import kernel, kernel_source
-from priolab.experiments.testbed.guest.kernel_patches.additions import added
 from priolab.extras.studies.own_kernels import BEFORE_5_18, WITH_KTLS
+from priolab.testbed.guest import kernel, kernel_source
+from priolab.testbed.guest.kernel_patches.additions import added
 
 pytestmark = pytest.mark.needs("kernel-source")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.host.home import ROOT
 from priolab.extras.studies.scale import CROWD
 from priolab.extras.studies.scale_trials import TUNER, UNSET, Programs, measure
+from priolab.testbed.home import ROOT
 from tools import crowd, tuner_program
 
 

@@ -8,10 +8,10 @@ import pytest
 from priolab.experiments.commands import checked_run
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Study
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host import programs
+from priolab.experiments.setup import programs
 from priolab.extras.studies import belief, myths, predictions, transition, two_hops
 from priolab.proxy.server import Server
+from priolab.testbed.errors import Unavailable
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Evidence, Layers, load_evidence, load_layers
 from priolab.client.journal import Journal
 from priolab.common.formats.samples import QueueSample
-from priolab.experiments.errors import InvalidRun
 from priolab.experiments.execution.conclusion import Ending
 from priolab.experiments.execution.lateness import check_lateness, observed_lateness
 from priolab.experiments.execution.local import Local
@@ -21,6 +20,7 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep
 from priolab.netem.calibration import REAL
+from priolab.testbed.errors import InvalidRun
 from tests.support.sweeping import CopyingFabric, sweep_of
 
 MS = 10**6

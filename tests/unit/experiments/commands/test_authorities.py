@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.commands.target import authorities
-from priolab.experiments.errors import ScenarioError
-from priolab.experiments.host.interruption import limited
+from priolab.testbed.errors import ScenarioError
+from priolab.testbed.process.interruption import limited
 
 
 @pytest.mark.parametrize("kind", ["nothing", "a folder", "text", "a FIFO", "no text", "too much"])

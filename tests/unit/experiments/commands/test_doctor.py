@@ -11,12 +11,12 @@ from priolab.common.running import TookTooLong
 from priolab.experiments.commands import doctor
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
-from priolab.experiments.errors import Unavailable
-from priolab.experiments.host import programs
+from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.testbed.guest import kernel
-from priolab.experiments.testbed.guest.virtual import Virtual
+from priolab.experiments.setup import programs
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.guest import kernel
 
 _RECORD = kernel.BuildRecord(
     version="7.2.13",

@@ -8,9 +8,9 @@ import pytest
 
 from priolab.experiments.commands import first_run
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import StepFailed, Unavailable
-from priolab.experiments.testbed.guest import kernel
-from priolab.experiments.testbed.namespaces.netns import Netns
+from priolab.experiments.hosts.namespaces.netns import Netns
+from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.testbed.guest import kernel
 
 
 @dataclass(frozen=True)

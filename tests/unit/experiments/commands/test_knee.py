@@ -8,7 +8,7 @@ import pytest
 
 from priolab.experiments import cli
 from priolab.experiments.commands.knee import newest
-from priolab.experiments.errors import StepFailed
+from priolab.testbed.errors import StepFailed
 
 GOLDEN = Path(__file__).parents[3] / "golden-sweep"
 

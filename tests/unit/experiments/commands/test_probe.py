@@ -16,7 +16,7 @@ from priolab.common.formats.plan import Protocol
 from priolab.experiments.cli import main
 from priolab.experiments.commands import probe, probe_answers
 from priolab.experiments.commands.target import parsed_url
-from priolab.experiments.errors import StepFailed
+from priolab.testbed.errors import StepFailed
 
 
 def seen(steps: int, script: int) -> Probe:

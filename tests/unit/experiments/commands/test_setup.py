@@ -6,9 +6,10 @@ from contextlib import contextmanager
 import pytest
 
 from priolab.experiments.commands import setup
-from priolab.experiments.host import apt, machine
-from priolab.experiments.host.machine import Distribution, Machine, Rights
-from priolab.experiments.host.python_environment import PythonEnvironment
+from priolab.experiments.setup import machine
+from priolab.experiments.setup.machine import Distribution, Machine, Rights
+from priolab.experiments.setup.python_environment import PythonEnvironment
+from priolab.testbed.debian import apt
 
 
 class _Installer:

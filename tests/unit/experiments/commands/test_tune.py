@@ -7,7 +7,7 @@ import pytest
 
 from priolab.experiments.cli import main
 from priolab.experiments.commands import tune
-from priolab.experiments.host import home
+from priolab.testbed import home
 
 
 @pytest.fixture

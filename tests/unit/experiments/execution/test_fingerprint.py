@@ -13,11 +13,11 @@ import pytest
 from priolab.experiments import FLOORS
 from priolab.experiments.execution.fingerprint import fingerprint, newest
 from priolab.experiments.execution.request import Manner, Request, arms_for
-from priolab.experiments.host import home
+from priolab.experiments.hosts.namespaces.netns import Netns
+from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.results import digest
-from priolab.experiments.testbed.guest.virtual import Virtual
-from priolab.experiments.testbed.namespaces.netns import Netns
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed import home
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
 

@@ -13,18 +13,18 @@ from priolab.analysis.loads.findings import findings as judge
 from priolab.analysis.records.runs import Evidence, load_experiment
 from priolab.analysis.reports.summary import summarize
 from priolab.common.formats.run import RunRecord
-from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution import executor, local
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.cost import cost_s
 from priolab.experiments.execution.executor import OnEnded, RunStore
 from priolab.experiments.execution.experiment import side_by_side
 from priolab.experiments.execution.local import Local, bearable
+from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
-from priolab.experiments.testbed.fabric import Fabric
+from priolab.testbed.errors import StepFailed
 from tests.support.sweeping import CopyingFabric, sweep_of
 
 VIRTUAL, REAL = CopyingFabric(), CopyingFabric(virtual_clock=False)

@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 
 from priolab.experiments.execution import pace
+from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.testbed.fabric import Fabric
 from tests.support.sweeping import CopyingFabric
 
 VIRTUAL, REAL = (cast("Fabric", CopyingFabric(virtual_clock=virtual)) for virtual in (True, False))

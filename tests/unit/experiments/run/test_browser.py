@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.errors import InvalidRun, Unavailable
 from priolab.experiments.execution.conclusion import Run, lay_out, wall_limit_s
 from priolab.experiments.execution.request import Arm, Manner
-from priolab.experiments.host.tools import Tools
+from priolab.experiments.hosts.containers.compose import Compose
+from priolab.experiments.hosts.virtual import memory_mib
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import (
@@ -23,8 +23,8 @@ from priolab.experiments.run.checks.settings import check_connection
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.named import entry_of
-from priolab.experiments.testbed.containers.compose import Compose
-from priolab.experiments.testbed.guest.virtual import memory_mib
+from priolab.experiments.setup.tools import Tools
+from priolab.testbed.errors import InvalidRun, Unavailable
 from tests.support.builders import process_sample
 
 _LOG_PER_PAYLOAD = 4.6

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from priolab.common.clock_route import ClockRoute, Route
-from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder, read_json
 from priolab.experiments.run.environment import Environment, node_clock
+from priolab.experiments.setup.tools import Tools
 from tests.support.builders import maps
 
 SEEN = {"source": "tsc", "resolution_ns": 140, "read_cost_ns": 150.5, "reasons": {}}

@@ -10,9 +10,9 @@ from h2.config import H2Configuration
 from h2.connection import H2Connection
 
 from priolab.common.tcp_streams import Direction, Segment
-from priolab.experiments.errors import StepFailed
 from priolab.experiments.results.run_folder import RunFolder, write_json
 from priolab.experiments.run.passages import finish, passages
+from priolab.testbed.errors import StepFailed
 
 _FRONT, _SECOND = b"\xc6\x12\x04\x02", b"\xc6\x12\x05\x02"
 _MS = 10**6

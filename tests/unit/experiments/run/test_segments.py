@@ -7,10 +7,10 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from priolab.experiments.errors import StepFailed
+from priolab.experiments.hosts.places import FRONT_PORT
 from priolab.experiments.results.run_folder import RunFolder, write_json
 from priolab.experiments.run.segments import finish
-from priolab.experiments.testbed.places import FRONT_PORT
+from priolab.testbed.errors import StepFailed
 
 _PORT, _OTHER = 40_001, 40_002
 _AHEAD_NS = 10**18

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.errors import StepFailed
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.servers_words import in_the_servers_words
+from priolab.testbed.errors import StepFailed
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import pytest
 from priolab.client.dialects import PLAIN
 from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
-from priolab.experiments.errors import ScenarioError
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.experiments.scenario.scenario import (
     ClientKind,
@@ -19,6 +18,7 @@ from priolab.experiments.scenario.scenario import (
 )
 from priolab.netem.link import Link
 from priolab.proxy.server import catalogue
+from priolab.testbed.errors import ScenarioError
 from tests.support.pages import maps_page
 
 

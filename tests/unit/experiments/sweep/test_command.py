@@ -11,12 +11,12 @@ import pytest
 
 from priolab.common.cache_folder import cache_folder
 from priolab.experiments.commands.console import Report
-from priolab.experiments.errors import GridError, Unavailable
 from priolab.experiments.execution import conclusion, pace
 from priolab.experiments.execution.local import Local
 from priolab.experiments.sweep import command, listing
 from priolab.experiments.sweep.sweep import sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
+from priolab.testbed.errors import GridError, Unavailable
 from tests.support.sweeping import CopyingFabric
 
 Swept = Callable[..., tuple[int, argparse.Namespace]]
@@ -154,7 +154,7 @@ def test_a_sweep_that_cannot_go_on(
 
 def test_a_lab_without_clusters(swept: Swept, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the extra `cluster` was taken away, --scheduler is refused."""
-    monkeypatch.setattr("priolab.experiments.host.extras.parts", lambda _: [])
+    monkeypatch.setattr("priolab.experiments.setup.extras.parts", lambda _: [])
     with pytest.raises(Unavailable, match="--scheduler cannot be used here: the extra `cluster` is not there"):
         swept(*WORDS, scheduler="tcp://127.0.0.1:8786")
 

@@ -15,14 +15,14 @@ import pytest
 
 from priolab.common.formats.run import Status
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
-from priolab.experiments.errors import StepFailed
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.executor import OnEnded, RunStore
-from priolab.experiments.host.tools import Tools
 from priolab.experiments.results.run_folder import PARTIAL, wrecks
 from priolab.experiments.scenario.scenario import FrontKey
+from priolab.experiments.setup.tools import Tools
 from priolab.experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
+from priolab.testbed.errors import StepFailed
 from tests.support import builders
 from tests.support.sweeping import sweep_of
 

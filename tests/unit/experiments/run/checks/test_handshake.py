@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from priolab.common.formats.counters import Negotiated
-from priolab.experiments.errors import InvalidRun
 from priolab.experiments.run.checks.handshake import check_handshake
+from priolab.testbed.errors import InvalidRun
 
 PLACE = {
     "net.ipv4.tcp_timestamps": "1",

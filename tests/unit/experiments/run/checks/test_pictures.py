@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from priolab.experiments.errors import InvalidRun
+from priolab.experiments.hosts.places import Portrayed
 from priolab.experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
-from priolab.experiments.testbed.namespaces.portrait import Portrait
-from priolab.experiments.testbed.places import Portrayed
 from priolab.netem import shaper
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.errors import InvalidRun
+from priolab.testbed.topology.expected_settings import Portrait
 
 REFERENCE = {
     "net.ipv4.tcp_sack": "1",

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.errors import InvalidRun
 from priolab.experiments.run.checks.settings import (
     check_ferry,
     check_hop,
@@ -22,6 +21,7 @@ from priolab.experiments.run.checks.settings import (
 )
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import REAL
+from priolab.testbed.errors import InvalidRun
 from tests.support.builders import process_sample
 
 GOOD = {

@@ -3,8 +3,8 @@
 import pytest
 
 from priolab.common.formats.samples import NEW_SOCKET, OptionsSample
-from priolab.experiments.errors import InvalidRun
 from priolab.experiments.run.checks.sockets import check_sockets
+from priolab.testbed.errors import InvalidRun
 
 _NEW = {
     "SO_SNDBUF": "16384",

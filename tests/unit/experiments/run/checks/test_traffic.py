@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from priolab.common.formats.counters import Counts, FrontReading
-from priolab.experiments.errors import InvalidRun
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.run.checks.traffic import (
@@ -22,6 +21,7 @@ from priolab.experiments.run.checks.traffic import (
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import VIRTUAL
 from priolab.netem.carried import Received
+from priolab.testbed.errors import InvalidRun
 
 ARRIVED, AGAIN, PACKET = 1_000_000, 50_000, 1448
 

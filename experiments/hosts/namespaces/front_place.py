@@ -1,0 +1,151 @@
+"""A front's place as a network namespace: its settings, the start of its server, and the calibration of its link."""
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
+from priolab.experiments.scenario.service import Service
+from priolab.netem.calibration import Calibration, Tolerance
+from priolab.netem.ends import NearEnd, respond
+from priolab.netem.link import Link
+from priolab.proxy.front import Front, Start
+from priolab.proxy.live_socket import choose_congestion_control
+from priolab.proxy.readiness import NotReady
+from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.processes import Process
+from priolab.testbed.topology.namespace import Namespace
+
+LOWAT = "net.ipv4.tcp_notsent_lowat"
+WMEM = "net.ipv4.tcp_wmem"
+CC = "net.ipv4.tcp_congestion_control"
+_FAR_END_S = 5.0
+_PASSED_ON = ("HOME", "LANG", "TMPDIR")
+
+
+def apply_settings(
+    place: Namespace, *, sndbuf_bytes: int | None, congestion_control: str, lowat_bytes: int | None
+) -> None:
+    """Sets the sysctls of a front's place. CC may not be settable by sysctl; then `started` sets it. Raises StepFailed.
+
+    sndbuf_bytes, lowat_bytes: None leaves the kernel's default.
+    """
+    if sndbuf_bytes is not None:
+        least, _, most = place.read_sysctl(WMEM).split()
+        place.write_sysctl(WMEM, f"{least} {sndbuf_bytes} {max(int(most), sndbuf_bytes)}")
+    with contextlib.suppress(StepFailed):
+        place.write_sysctl(CC, congestion_control)
+    if lowat_bytes is not None:
+        place.write_sysctl(LOWAT, str(lowat_bytes))
+
+
+def _environment(front: Front, *, users: bool) -> Mapping[str, str]:
+    """Returns the environment of a front's server. The lab's server does not get all of the user's variables.
+
+    OpenSSL mixes addresses of its own memory into its random numbers, and these depend on the length of the
+    environment. So the user's PATH and the path of the checkout would change what the server sends.
+    """
+    passed_on = os.environ if users or front.settings.server.own else _PASSED_ON
+    return {name: os.environ[name] for name in passed_on if name in os.environ}
+
+
+@contextmanager
+def started(
+    place: Namespace,
+    name: str,
+    front: Front,
+    *,
+    congestion_control: str,
+    origin: Process,
+    cgroup: Path | None = None,
+    users_program: bool = False,
+    service: Service | None = None,
+    back_s: int | None = None,
+) -> Iterator[Process]:
+    """Starts a front's server in its place, and waits until it answers a request. Raises StepFailed.
+
+    name: the front's name for errors. Then sets the congestion control of its sockets, if the sysctl could not be set.
+    origin: the process that must not end before the front answers. cgroup: the cgroup in which to start the server.
+    users_program: whether the server is a program of the user's (PROGRAM), which gets all variables of the environment.
+    service: the time that the server needs; None for none. back_s: as for Process, if the server reads the
+    processor's clock.
+    """
+    settings = front.settings
+    with ExitStack() as stack:
+        try:
+            environment = _environment(front, users=users_program)
+            behind_s = back_s if settings.server.reads_processor_clock else None
+            start = partial(place.start, name, cgroup=cgroup, environment=environment, back_s=behind_s)
+            if settings.root is not None:
+                shared = (settings.config.parent, settings.log.parent, settings.state)
+                readable = (settings.labs_folder,) if settings.server.is_the_labs else ()
+                tree = stack.enter_context(mounted(settings.root, shared, readable))
+                start = partial(started_in, tree, environment, start)
+            begin: Start = start
+            if service is not None:
+                from priolab.experiments.hosts.namespaces.front_service import serving  # no other run loads it
+
+                begin = partial(serving, service, settings.log.parent / "service.jsonl", start)
+            with place.entered():
+                running = front.running(begin, origin.check_alive)
+                process = cast("Process", stack.enter_context(running))
+        except NotReady as error:
+            raise StepFailed(name, str(error), settings.log.resolve()) from error
+        if place.read_sysctl(CC) != congestion_control:
+            try:
+                choose_congestion_control(process.pid, congestion_control)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise StepFailed(f"choosing CC={congestion_control}", reason) from error
+        yield process
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """An end of a link: the place, and its address on the wire to the link."""
+
+    place: Namespace
+    address: str
+
+    def socket(self) -> socket.socket:
+        """Returns a datagram socket in the place."""
+        with self.place.entered():
+            return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+
+def calibrate(
+    near: End,
+    far: End,
+    link: Link,
+    tolerance: Tolerance,
+    pid: int | None,
+    prepare: Callable[[socket.socket], object] = lambda _: None,
+) -> tuple[Calibration, int]:
+    """Calibrates a link between two sockets of this process. Returns the result and the number of attempts.
+
+    near: the end toward which the link has a rate. pid: the process id of the ferry, if any. prepare: called with the
+    far end's socket. Raises Unavailable.
+    """
+    here, there = near.socket(), far.socket()
+    with here, there, ExitStack() as stack:
+        over = None
+        if pid is not None:
+            over = os.pidfd_open(pid)
+            stack.callback(os.close, over)
+        here.bind((near.address, 0))
+        there.bind((far.address, 0))
+        prepare(there)
+        # If the last datagram is lost, the thread waits for ever. It is a daemon, so the lab can end all the same.
+        far_end = threading.Thread(target=respond, args=(there,), daemon=True)
+        far_end.start()
+        with NearEnd(here, there.getsockname(), link, over) as end:
+            result = end.until_within(tolerance)
+        far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
+    return result

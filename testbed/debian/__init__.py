@@ -1,0 +1,1 @@
+"""Packages of Debian: what apt can install, and the packages of any suite."""

@@ -1,0 +1,259 @@
+"""Carries out errands (errand.py) in the guest, one after the other. guest_start.py calls it. Most errands are runs.
+
+The guest's root is the host's file system, read-only. The folder of the current run is mounted on /mnt, writable.
+
+Rules:
+1. Every run finds the guest in the same state: the same time of day, the same phase of the kernel's ticks, random
+   numbers that follow from the run's seed, empty folders to write to (/run, /dev/shm), and the run's folder under the
+   same path. Every run is the
+   first process of a PID namespace, so all processes that the run started end with the run.
+2. Programs run in the order in which they were woken (SCHED_FIFO). The kernel's default scheduler would measure CPU
+   time with a clock that stands still, and would choose the next program at every entry into the kernel, page faults
+   included. The order of the programs would then depend on the layout of code in memory. Browsers run under the
+   default scheduler, because their threads wait for each other by spinning.
+3. A run's output is printed between the lines "@ begins NAME" and "@ ended NAME".
+4. The first run of the list belongs to this guest. Each further run is on offer to several guests: this guest claims it
+   before it begins it, and passes over a run that another guest has claimed.
+5. Then the guest prints the line "@ idle", and waits for the name of a file that lists further runs.
+6. If the environment has QUIC, the OpenSSL of the QUIC client allocates its random number generators first, for the
+   reason that guest_start.py gives for Python's own OpenSSL.
+"""
+
+import ctypes
+import gc
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from priolab.experiments.hosts.inside import QUIC
+from priolab.experiments.hosts.namespaces.namespaces import refer_to
+from priolab.experiments.hosts.warm_up import keep_open, rehearse
+from priolab.experiments.results.order import BEGINS, ENDED, IDLE
+from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.testbed.guest import io_uring
+from priolab.testbed.guest.errand import Errand, read_errand
+from priolab.testbed.guest.guest_start import begin_anew, check, libc, mount
+
+_CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
+_PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
+_TIMER_ABSTIME = 1
+_CONGESTION_CONTROLS = "reno cubic bbr"
+_PRIORITY = 1  # under SCHED_FIFO
+_LIST = 9  # the descriptor of the list of run folders
+_FOLDER = Path("/mnt")
+# A tick is 10 ms. The kernel rounds a timer to a multiple of some number of ticks. This number grows with the timer's
+# length, up to 4,096.
+_ALIGNMENT_NS = 1024 * 10**9
+# From this time on, the timestamps of eighty runs have the same number of digits. One more digit would make lines
+# longer and fill buffers sooner, and programs would then read the clock at other times.
+_FIRST_NS = 16 * _ALIGNMENT_NS
+# Until this time a guest may wait for forty further runs, whose timestamps have this number of digits, too.
+_LAST_NS = 56 * _ALIGNMENT_NS
+_SEMAPHORES = Path("/dev/shm")  # noqa: S108
+_WRITABLE = (
+    str(_SEMAPHORES),
+    "/var/tmp",  # noqa: S108
+    "/var/lib/nginx",
+    "/var/log/nginx",
+    "/var/cache/nginx",
+    "/var/log/apache2",
+    "/var/cache/apache2",
+    "/var/log/lighttpd",
+    "/var/cache/lighttpd",
+    "/var/log/trafficserver",
+    "/var/cache/trafficserver",
+)
+"""The usual folders of servers' files, and of POSIX semaphores: empty, and writable for all users. In /tmp the guest
+has the host's files; TMPDIR names /run instead."""
+_HOST_LINE = Path("/sys/module/um_arch/parameters/host_line")  # kernel_patches/host_line.py
+_LINE_BYTES = 4096
+
+
+def _wait_for_alignment() -> int:
+    """Sleeps until the clock is at a multiple of 1024 s, so that the kernel's timers have the same phase in every run.
+
+    The guest's clock jumps over the wait. Returns how many seconds later than the first run of a guest this is.
+    """
+    due_ns = max(_FIRST_NS, (time.monotonic_ns() // _ALIGNMENT_NS + 1) * _ALIGNMENT_NS)
+    until = (ctypes.c_long * 2)(due_ns // 10**9, 0)  # struct timespec
+    libc.prctl(_PR_SET_TIMERSLACK, 1)
+    # time.sleep would read the clock itself before it sleeps; each reading takes 256 ns here.
+    check(libc.clock_nanosleep(time.CLOCK_MONOTONIC, _TIMER_ABSTIME, until, None), "waiting for the clock")
+    libc.prctl(_PR_SET_TIMERSLACK, 0)  # back to the default
+    return (due_ns - _FIRST_NS) // 10**9
+
+
+def _prepare_quic() -> None:
+    """Makes a key with `cryptography`, whose OpenSSL then allocates its random number generators.
+
+    Then imports the client for QUIC, which would otherwise take each run a third of a second.
+    """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    X25519PrivateKey.generate()
+    import priolab.client.http3.session  # noqa: F401
+
+
+def _take_turns() -> None:
+    """Gives this process and its descendants the scheduler SCHED_FIFO, and removes its limit of CPU time."""
+    Path("/proc/sys/kernel/sched_rt_runtime_us").write_text("-1")
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+
+
+def _keep_programs(errands: Iterable[Errand], kept: set[tuple[str | None, str]]) -> None:
+    """Keeps the programs of the errands open. kept: the root and the path of those that are open; gets the others."""
+    programs = {program for errand in errands for program in errand.programs}
+    for root, program in sorted(programs - kept, key=lambda each: (each[0] or "", each[1])):
+        keep_open([program], Path(root) if root else None)
+    kept |= programs
+
+
+def _nothing() -> None:
+    """Does nothing while a child works."""
+
+
+def _rehearse() -> None:
+    """Rehearses before the first run to fill caches, so that every run starts from the same state.
+
+    The rehearsal makes the namespaces of a run, and removes them. Raises ChildProcessError if the rehearsal fails.
+    """
+    read, write = os.pipe()
+
+    def tell_references() -> None:
+        with os.fdopen(write, "w") as told:
+            json.dump(rehearse(), told)
+
+    # The parent has to read while the child writes: the pictures do not fit into the pipe.
+    told: list[str] = []
+
+    def hear() -> None:
+        os.close(write)
+        with os.fdopen(read) as heard:
+            told.append(heard.read())
+
+    if not _in_a_child(tell_references, meanwhile=hear):
+        raise ChildProcessError("the rehearsal failed, so a run would depend on the runs before it")
+    refer_to(json.loads(told[0]))
+
+
+def _in_a_child(do: Callable[[], None], meanwhile: Callable[[], None] = _nothing) -> bool:
+    """Runs `do` in a process and a mount namespace of its own, with an empty /run. Returns True if `do` succeeded.
+
+    meanwhile: called in this process.
+    """
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            check(libc.unshare(_CLONE_NEWNS), "a new mount namespace")
+            mount("proc", "/proc")
+            mount("tmpfs", "/run")
+            do()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            os._exit(code)
+    meanwhile()
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _claim(path: Path) -> bool:
+    """Claims a run for this guest; returns False if another guest has it. path: the run's folder on the host."""
+    try:
+        mount("hostfs", str(_FOLDER), str(path))
+    except FileNotFoundError:  # the run has ended, and its folder has another name
+        return False
+    claimed = RunFolder(_FOLDER).claim()
+    check(libc.umount(str(_FOLDER).encode()), "unmounting a run's folder")
+    return claimed
+
+
+def _carry_out(path: Path, errand: Errand) -> None:
+    """Carries out an errand in a process of its own. path: the errand's folder on the host."""
+    name = path.name.removesuffix(PARTIAL)
+    print(f"@ {BEGINS}{name}", flush=True)
+    writable = _make_writable()
+    home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    later_s = _wait_for_alignment()
+    seeded = begin_anew(errand.seed)
+    check(libc.unshare(_CLONE_NEWPID), "a new PID namespace")
+
+    def run() -> None:
+        if not errand.in_turns:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        mount("hostfs", str(_FOLDER), str(path))
+        errand.carry_out(RunFolder(_FOLDER), seeded=seeded, known_as=path, later_s=later_s)
+
+    _in_a_child(run)
+    check(libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
+    os.close(home)
+    for folder in reversed(writable):
+        check(libc.umount(folder.encode()), f"unmounting {folder}")
+    print(f"@ {ENDED}{name}", flush=True)
+
+
+def _make_writable() -> list[str]:
+    """Mounts an empty file system on each folder of _WRITABLE that exists. Returns the folders.
+
+    Such a mount draws random numbers, so it must precede the run's seed.
+    """
+    _SEMAPHORES.mkdir(exist_ok=True)
+    folders = [folder for folder in _WRITABLE if Path(folder).is_dir()]
+    for folder in folders:
+        mount("tmpfs", folder)
+    return folders
+
+
+def _listed(file: TextIO) -> list[Path]:
+    with file:
+        return [Path(line) for line in file.read().splitlines()]
+
+
+def _further() -> list[Path]:
+    """Waits for the lab to name a file that lists further run folders. Returns none if the lab wants no more."""
+    if not _HOST_LINE.exists() or time.monotonic_ns() > _LAST_NS:
+        return []
+    print(f"@ {IDLE}", flush=True)
+    line = os.open(_HOST_LINE, os.O_RDONLY)
+    name = os.read(line, _LINE_BYTES).decode().rstrip("\n")
+    os.close(line)
+    return _listed(Path(name).open()) if name else []
+
+
+def carry_out_runs() -> None:
+    """Carries out runs whose folders the file at descriptor 9 lists, the first of them and all that it can claim.
+
+    Raises OSError and ChildProcessError.
+    """
+    if QUIC in os.environ:
+        _prepare_quic()
+    _take_turns()
+    # Network namespaces made later can use only the congestion controls that the first one allows.
+    Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
+    io_uring.forbid()
+    kept: set[tuple[str | None, str]] = set()
+    rehearsed = False
+    paths = _listed(os.fdopen(_LIST))
+    while paths:
+        errands: dict[Path, Errand] = {}
+        for path in paths:
+            with suppress(FileNotFoundError):  # another guest has carried out the run
+                errands[path] = read_errand(RunFolder(path))
+        _keep_programs(errands.values(), kept)
+        next(iter(errands.values())).prepare()
+        if not rehearsed:
+            _rehearse()
+            rehearsed = True
+        gc.freeze()
+        for path, errand in errands.items():
+            if path == paths[0] or _claim(path):
+                _carry_out(path, errand)
+        paths = _further()

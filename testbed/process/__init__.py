@@ -1,0 +1,1 @@
+"""Processes of the engine: how they start, are heard and end, and the jobs that a machine carries out side by side."""

@@ -1,0 +1,153 @@
+"""The link's place as a network namespace that routes. Shapes the link, and writes the journal of the link's queue."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from priolab.experiments.hosts.places import ActiveLink, Look, no_look
+from priolab.netem import counters, tc
+from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
+from priolab.netem.control import tell_begin
+from priolab.netem.link import Link
+from priolab.netem.queue_journal import Qdiscs, QueueJournal
+from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
+from priolab.netem.shaper_kind import Shaper
+from priolab.netem.stepped import changing, kernel_changes
+from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.testbed.process.processes import Process, module, wait_until
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT
+
+_FERRY = "the link (ferry)"
+_FERRY_READY_S = 10.0
+_Given = TypeVar("_Given")
+_Got = TypeVar("_Got")
+
+
+class LinkNamespace:
+    """The link's place: a namespace that routes between two wires."""
+
+    def __init__(self, place: Namespace, usual: Shaper | None, ask: Path, *, ipv6: bool = False) -> None:
+        """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
+
+        ask: the path of the socket on which the ferry answers. ipv6: True if packets of IPv6 pass the link, too.
+        """
+        self._place = place
+        self._usual = usual
+        self._ask = ask
+        self._ipv6 = ipv6
+
+    @contextmanager
+    def shaping(
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+    ) -> Iterator[ActiveLink]:
+        """Shapes the link. Raises StepFailed.
+
+        shaper: the shaper; None for the one that SHAPER=auto stands for. seed: the seed of the shaper's random numbers.
+        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
+
+        The ferry is a process in the namespace, and writes the journal of its queue itself.
+        """
+        in_bytes = netem_counts_bytes()
+        shaper, lack = chosen(shaper, link, self._lack_of_netem, self._usual, netem_counts_bytes=in_bytes)
+        if refusal := lack_of(shaper, link, netem_counts_bytes=in_bytes):
+            raise Unavailable(f"SHAPER={shaper}", refusal, lack or "use SHAPER=auto")
+        made = commands(shaper, link, TO_CLIENT, TO_FRONT)
+        self._place.run_all(made)
+        if self._ipv6 and (ways := tc.ways(made)):
+            self._lead_ipv6(ways)
+        for name, value in sysctls(shaper, link).items():
+            self._place.write_sysctl(name, value)
+        journal = folder / "queue.jsonl"
+        check_alive: Callable[[], None] = _nothing_to_check
+        pid = None
+        look: Look = no_look
+        queues: QueueJournal | None = None
+        begin: Callable[[int], object]
+        with ExitStack() as stack:
+            if shaper is Shaper.FERRY:
+                from priolab.netem.ferry.process import Order  # a link of netem does not load the ferry
+
+                order = Order(
+                    link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self._ask, ipv6=self._ipv6
+                )
+                begin = _as_step(partial(tell_begin, order.begin))
+                ferry = stack.enter_context(self._start_ferry(order.to_json(), folder))
+                check_alive, pid = ferry.check_alive, ferry.pid
+            else:
+                if link.rate_steps:
+                    self._place.portrait.leave_open(changing(link, TO_CLIENT))
+                with self._place.entered():
+                    queues = stack.enter_context(
+                        QueueJournal(stages(link, TO_CLIENT, TO_FRONT), [Qdiscs()], journal, interval_ns)
+                    )
+                    changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
+                look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
+            yield ActiveLink(
+                shaper=shaper,
+                instead_of_netem=lack,
+                pid=pid,
+                commands=made,
+                check_alive=check_alive,
+                counters=lambda: counters.read(
+                    shaper, devices=devices(link, TO_CLIENT, TO_FRONT), ferry=self._ask, run=self._place.run
+                ),
+                carried=partial(self._place.received, TO_FRONT),
+                look=look,
+                begin=begin,
+                in_batches=queues,
+            )
+
+    def _lead_ipv6(self, ways: str) -> None:
+        """Leads packets of IPv6 the ways that those of IPv4 have. Raises Unavailable without policy routing for it."""
+        try:
+            self._place.run(["ip", "-6", "rule"])
+        except StepFailed as error:
+            reason = "the kernel has no policy routing of IPv6, which these knobs need (CONFIG_IPV6_MULTIPLE_TABLES)"
+            raise Unavailable("IPv6 with QDISC, RATE_STEPS, REORDER or TRACE", reason, "use FABRIC=virtual") from error
+        self._place.run(["ip", "-6", "-batch", "-"], ways)
+
+    @contextmanager
+    def _start_ferry(self, order: str, folder: Path) -> Iterator[Process]:
+        file = folder / "ferry.json"
+        file.write_text(order)
+        command = (*module("priolab.netem.ferry"), str(file))
+        with self._place.start(_FERRY, command, folder / "output.log") as ferry:
+            wait_until(self._ask.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
+            yield ferry
+
+    def _lack_of_netem(self) -> str | None:
+        try:
+            for command in TRIAL:
+                self._place.run(command)
+        except StepFailed as error:
+            return lack_of_netem(error.reason)
+        return None
+
+
+def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
+    """Wraps a function so that it raises StepFailed in place of OSError and RuntimeError."""
+
+    def acted(given: _Given) -> _Got:
+        try:
+            return act(given)
+        except (OSError, RuntimeError) as error:
+            raise StepFailed("the rate steps of the link", str(error)) from error
+
+    return acted
+
+
+def _soonest(*looks: Look) -> Look:
+    """Joins periodic functions into one, which calls all of them and returns the earliest time that they return."""
+
+    def look(now_ns: int) -> int | None:
+        times_ns = [each(now_ns) for each in looks]
+        return min((at_ns for at_ns in times_ns if at_ns is not None), default=None)
+
+    return look
+
+
+def _nothing_to_check() -> None:
+    """Does nothing. Stands for the check that the shaper runs: a shaper in the kernel cannot end."""
