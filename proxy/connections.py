@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from priolab.proxy.socket_diag import SocketDiag
+from priolab.common.socket_diag import SocketDiag
 
 
 class ConnectionSampler:

@@ -16,11 +16,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from priolab.common.descriptors import read_beginning, with_descendants
 from priolab.common.formats.counters import Counts, FrontReading
 from priolab.common.formats.samples import counts_of
-from priolab.proxy.descriptors import read_beginning, with_descendants
-from priolab.proxy.procfs import number_in, threads
-from priolab.proxy.socket_diag import SocketDiag
+from priolab.common.procfs import number_in, threads
+from priolab.common.socket_diag import SocketDiag
 
 if TYPE_CHECKING:  # the guest, which counts by itself, should not load the module
     from priolab.proxy.calls import Calls

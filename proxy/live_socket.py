@@ -1,12 +1,12 @@
 """Reads TCP_NOTSENT_LOWAT from the server's socket of the client's connection, because sock_diag(7) does not report it.
 
-The descriptor is borrowed for each reading and closed at once (proxy/descriptors.py).
+The descriptor is borrowed for each reading and closed at once (common/descriptors.py).
 """
 
 import socket
 from collections.abc import Callable
 
-from priolab.proxy.descriptors import borrow, sockets_of, stat, with_descendants
+from priolab.common.descriptors import borrow, sockets_of, stat, with_descendants
 
 _UNLIMITED = 2**32 - 1
 

@@ -25,8 +25,8 @@ from typing import Self
 from priolab.common.cost import Cost
 from priolab.common.formats.samples import ProcessSample, SocketSample
 from priolab.common.netlink import Inquiry
+from priolab.common.socket_diag import SocketDiag
 from priolab.proxy.live_socket import LiveSocket
-from priolab.proxy.socket_diag import SocketDiag
 from priolab.proxy.socket_options import OptionsJournal, options_of
 
 _SOON_NS = 10**8

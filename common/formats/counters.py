@@ -9,7 +9,7 @@ class Counts:
     """The counts of a front: all its processes and threads, and the client's connection. None: not known.
 
     wakeups: voluntary context switches, after each of which a thread that had waited ran again. involuntary_switches:
-    the other context switches. read_calls, write_calls: system calls that read and write (proxy/calls.h). cpu_ns:
+    the other context switches. read_calls, write_calls: system calls that read and write (common/calls.h). cpu_ns:
     processor time. service_ns: in a guest, the time that the front's work took with SERVICE, of all threads together.
     handed_bytes: bytes of the TCP stream that the server handed to the kernel. retransmitted_bytes: bytes that the
     kernel sent again. busy_us: the time with data to send. rwnd_limited_us, sndbuf_limited_us: the parts of busy_us in

@@ -4,6 +4,7 @@ Only regular files up to a size limit are read. Symlinks are followed for readin
 write replaces a symlink instead of following it.
 """
 
+import hashlib
 import json
 import os
 import stat
@@ -16,6 +17,7 @@ from typing import Any, NoReturn, TypeVar
 
 T = TypeVar("T")
 
+_ENCODER = json.JSONEncoder(indent=2)
 MOST_DOCUMENT_BYTES = 64 * 2**20
 MOST_TOML_BYTES = 2**20
 MOST_JOURNAL_BYTES = 256 * 2**20
@@ -140,3 +142,23 @@ def write_all(texts: Mapping[Path, bytes]) -> None:
         for new in made.values():
             with suppress(OSError):
                 new.unlink()
+
+
+def sha256_of(file: Path) -> str:
+    """Returns the SHA-256 digest of a file. Raises OSError."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def write_json(path: Path, document: object) -> None:
+    """Writes a JSON file; readers never see it half-written."""
+    temporary = path.with_name(f".{path.name}.new")
+    with temporary.open("w") as file:  # in pieces: a sweep's document may have a gigabyte
+        file.writelines(_ENCODER.iterencode(document))
+        file.write("\n")
+    temporary.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """Reads a JSON file. Raises OSError, ValueError."""
+    return document(path)

@@ -14,8 +14,9 @@ from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRe
 from priolab.experiments.commands.console import Report, short
 from priolab.experiments.commands.drawing import no_figures
 from priolab.experiments.commands.options import add_experiment, experiment_folder
-from priolab.experiments.results.run_folder import PARTIAL, write_document
+from priolab.testbed.documents import write_document
 from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.work_folder import PARTIAL
 
 _STEP = "finding the knee"
 _SWEEP = "sweep.json"

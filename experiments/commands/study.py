@@ -8,7 +8,7 @@ from pathlib import Path
 from priolab.analysis.reports.markdown import with_places, without_marks
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import Arm
-from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.testbed.documents import check_document, write_document
 from priolab.testbed.home import ROOT
 from priolab.testbed.process.scratch import scratch_folder
 

@@ -17,6 +17,7 @@ from priolab.analysis.loads.wire_checks import late_reads
 from priolab.analysis.records.runs import load_evidence, load_layers
 from priolab.client.plan import STEPS
 from priolab.client.valve import MOST_PARKED_TURNS, MOST_STEPS
+from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
@@ -28,7 +29,7 @@ from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.hosts.places import SERVER_NAME
 from priolab.experiments.results import digest
 from priolab.experiments.results.order import Order
-from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run import capture
 from priolab.experiments.scenario.knobs import with_absolute_paths
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from priolab.common.formats.experiment import ExperimentRecord
+from priolab.common.formats.files import write_json
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.execution.conclusion import Run
 from priolab.experiments.execution.fingerprint import fingerprint_here, newest
@@ -16,7 +17,7 @@ from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.results_folder import folder_name, results_folder
-from priolab.experiments.results.run_folder import PartialFolder, RunFolder, write_json
+from priolab.experiments.results.run_folder import PartialFolder, RunFolder
 from priolab.experiments.scenario.scenario import ClientKind, Scenario
 from priolab.testbed.home import ROOT, is_clone
 from priolab.testbed.process.search_path import program_environment

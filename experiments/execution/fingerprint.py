@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.records.runs import load_experiment
+from priolab.common.formats.files import read_json
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.execution.request import Request
 from priolab.experiments.results import digest
-from priolab.experiments.results.run_folder import PARTIAL, read_json
 from priolab.experiments.scenario.scenario import FrontKey, as_record
 from priolab.experiments.setup.tools import Tools
+from priolab.testbed.process.work_folder import PARTIAL
 
 _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack")
 """Python packages whose code runs in an arm."""

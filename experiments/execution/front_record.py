@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.common.formats.files import read_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.roots import root_at
 from priolab.proxy.server import server_of

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.common.formats.files import read_json
+from priolab.experiments.results.run_folder import RunFolder
 
 _STANDS_STILL = "the clock stands still while a program works"
 _NO_ACCOUNT = "the instrument left no record"

@@ -2,9 +2,10 @@
 
 A command is a process that carries out one or more runs. Commands side by side take their runs from one queue, so that
 all of them are at work until the last runs: each command gets a list of run folders, and claims a run before it begins
-it (`RunFolder.claim`). The lab claims the first run of the list for the command. The command may report progress in the
-lines `begins NAME` and `ended NAME`. When a run has ended, another thread evaluates its files and writes its run.json
-(`conclusion.conclude`), while the command goes on. The limit of wall time applies to each run, from its beginning.
+it (testbed/process/work_folder.py). The lab claims the first run of the list for the command. The command may report
+progress in the lines `begins NAME` and `ended NAME`. When a run has ended, another thread evaluates its files and
+writes its run.json (`conclusion.conclude`), while the command goes on. The limit of wall time applies to each run, from
+its beginning.
 """
 
 import os
@@ -26,13 +27,13 @@ from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.hosts.virtual import memory_mib, memory_room_mib
-from priolab.experiments.results.order import BEGINS, ENDED
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.testbed.errors import StepFailed
-from priolab.testbed.process import jobs
+from priolab.testbed.process import jobs, work_folder
 from priolab.testbed.process.command_process import Work
+from priolab.testbed.process.work_folder import BEGINS, ENDED
 
 _MEMORY = Path("/proc/meminfo")
 _SILENT = Progress(step=lambda *_: None, ended=lambda *_: None)
@@ -142,7 +143,7 @@ class Local:
         listed = [*runs[start:], *reversed(runs[:start])][: self.runs_per_command]
         for run in listed:
             folders.offer(run, self._tools[run.arm.scenario.front_key])
-        while listed and not folders.building(listed[0]).claim():
+        while listed and not work_folder.claim(folders.building(listed[0]).path):
             del listed[0]  # a command has claimed the run, and its progress line is not read yet
         if listed:
             del waiting[listed[0].name]
@@ -276,7 +277,7 @@ class _RunFolders:
             return
         try:
             lay_out(run, self.building(run), self._manner, tools)
-            self.building(run).offer()
+            work_folder.offer(self.building(run).path)
         except OSError as error:
             raise unwritable(run, error) from error
         self._offered.add(run.name)

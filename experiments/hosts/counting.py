@@ -6,8 +6,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from priolab.common.socket_diag import SocketDiag
 from priolab.proxy.counters import FrontCounters, kernel_counts
-from priolab.proxy.socket_diag import SocketDiag
 
 if TYPE_CHECKING:
     from priolab.proxy.calls import Calls

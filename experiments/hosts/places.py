@@ -1,6 +1,6 @@
 """The interface of a run's places, which every fabric implements."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,14 +10,15 @@ from priolab.common.batches import BatchSampler
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.samples import OptionsSample
 from priolab.common.tuning import TunerKind
-from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
-from priolab.netem.carried import Received
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.process.processes import Process
+from priolab.testbed.process.work_folder import PARTIAL
+from priolab.testbed.topology.active import ActiveCross, ActiveLink, Addresses, Look, Portrayed
 
 if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules
     from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
@@ -25,42 +26,10 @@ if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a ru
     from priolab.proxy.front import Front
 
 SERVER_NAME = "maps.test"
-FRONT_PORT = 443
 CLIENT_PORT = 40_000
 """The client's fixed port. A port that the kernel chose would depend on earlier connections, also of earlier runs."""
 ORIGIN_PORT = 8080
 SECOND_PORT = 80
-
-
-@dataclass(frozen=True, kw_only=True)
-class Addresses:
-    """The IPv4 addresses of client, front and origin. Client and front reach each other only through the link."""
-
-    client: str
-    front: str
-    origin: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Portrayed:
-    """A place's settings by name (common/picture). asked: the lab's requests. seen: what is there.
-
-    unusual: settings that the place began with, as NAME=VALUE, and that are not Linux's defaults: the machine's own.
-    """
-
-    place: str
-    asked: Mapping[str, str]
-    seen: Mapping[str, str]
-    unusual: Sequence[str] = ()
-
-
-Look = Callable[[int], int | None]
-"""A function that is called again and again, to take samples or for other periodic work.
-
-Its argument is the present time. It returns the time at which it must be called next.
-
-Times are CLOCK_MONOTONIC in ns. None means that the function need not be called again.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,48 +41,6 @@ class Sampling:
 
     look: Look
     in_batches: BatchSampler | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ActiveLink:
-    """The running link.
-
-    shaper: the kind of shaper. commands: the commands that made the link. pid: the process id of the ferry; None if the
-    kernel shapes, or if this process cannot see the ferry. instead_of_netem: the reason why SHAPER=auto did not use
-    netem; None if SHAPER=auto used netem, or if the order names a shaper.
-
-    check_alive: raises StepFailed if the link has ended. counters: returns the counters of each direction. look:
-    samples the queue and applies due rate steps, unless the link does so itself. begin: gets the time at which the
-    measured load began, and starts the rate steps. Their journal changes.jsonl is complete when the link has ended.
-    look and begin raise StepFailed. carried: returns the counts of the frames that the link has received from the
-    front so far. in_batches: the sampler of the queue, if the kernel can take its samples.
-    """
-
-    shaper: Shaper
-    instead_of_netem: str | None
-    pid: int | None
-    commands: Sequence[Sequence[str]]
-    check_alive: Callable[[], None]
-    counters: Callable[[], Mapping[str, Any]]
-    carried: Callable[[], Received]
-    look: Look
-    begin: Callable[[int], object]
-    in_batches: BatchSampler | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ActiveCross:
-    """The running cross traffic. processes: its sender and its receiver.
-
-    carried: returns the counts of the frames that the link has received from the cross traffic so far. sending_us:
-    returns, for each flow, how long its kernel has had bytes to send so far. portrayed: returns the settings of the
-    cross traffic's place.
-    """
-
-    processes: Sequence[Process]
-    carried: Callable[[], Received]
-    sending_us: Callable[[], Sequence[int]]
-    portrayed: Callable[[], Portrayed]
 
 
 class LiveSockets(Protocol):
@@ -136,11 +63,6 @@ class ActiveTuner:
 
     kind: TunerKind
     look: Look
-
-
-def no_look(now_ns: int) -> None:
-    """Does nothing. Stands for the periodic function (Look) of a part that does its work itself, or has no work."""
-    del now_ns
 
 
 def gso_segments_in(details: str) -> int:

@@ -28,6 +28,7 @@ from priolab.testbed.process.processes import CALMER
 from priolab.testbed.process.search_path import find
 from priolab.testbed.topology.qdisc_check import check_qdisc
 
+_TASKS = "priolab.experiments.run.guest_task"
 _LIBRARY_PATH = "LD_LIBRARY_PATH"
 _MEMORY_MIB = 512
 _BROWSER_MIB = 1024
@@ -75,7 +76,14 @@ class Virtual(InGuest):
             lack = "in a guest kernel before Linux 7.2 the server's work takes no time"
             raise Unavailable(f"SERVICE={scenario.service} with FABRIC={self.name}", lack, "use KERNEL=7.2")
         check_egress(scenario, shaper, no_netem)
-        check_qdisc(scenario, shaper, no_netem, _lack_of_qdisc, netem_counts_bytes=kernel.counts_bytes())
+        check_qdisc(
+            scenario.link,
+            scenario.front_qdisc,
+            shaper,
+            no_netem,
+            _lack_of_qdisc,
+            netem_counts_bytes=kernel.counts_bytes(),
+        )
         if shaper is Shaper.FERRY and (lack := _no_ferry()):
             raise Unavailable(f"SHAPER={shaper}", lack, f"run {kernel_command()} after installing ethtool")
         guest.memory_folder(memory_mib(scenario))
@@ -129,6 +137,7 @@ def guest_for(scenarios: Sequence[Scenario]) -> Guest:
     if not all(scenario.front.over_tcp for scenario in scenarios):
         variables[QUIC] = "yes"
     return Guest(
+        tasks=_TASKS,
         memory_mib=max(map(memory_mib, scenarios)),
         environment=variables,
         words=_tcp_words(scenarios),

@@ -8,23 +8,15 @@ from typing import Self
 import msgspec
 
 from priolab.common.clock_route import ClockRoute
+from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.page import Page
 from priolab.common.tuning import TunerKind
-from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_options import RunOptions
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.sampling import Intervals, intervals
-
-BEGINS, ENDED = "begins ", "ended "
-"""The first words of the progress lines that a process with several runs prints before and after each run.
-
-The rest of the line is the run's name.
-"""
-
-IDLE = "idle"
-"""The progress line of a process that has carried out its runs and waits for others."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ Rules:
    partial folder that nobody locks is a wreck: its owner has ended.
 """
 
-import contextlib
 import fcntl
 import json
 import os
@@ -16,57 +15,11 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from priolab.common.formats import files
 from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.work_folder import PARTIAL
 
-PARTIAL = ".partial"
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0
-_SYSTEM = ("dev", "proc")
-"""Folders whose entries may be links to open files: only to write into, never to replace."""
-_ENCODER = json.JSONEncoder(indent=2)
-
-
-def write_json(path: Path, document: object) -> None:
-    """Writes a JSON file; readers never see it half-written."""
-    temporary = path.with_name(f".{path.name}.new")
-    with temporary.open("w") as file:  # in pieces: a sweep's document may have a gigabyte
-        file.writelines(_ENCODER.iterencode(document))
-        file.write("\n")
-    temporary.replace(path)
-
-
-def check_document(path: Path, step: str) -> None:
-    """Makes the document's folder, and checks before long work that the document can be written. Raises StepFailed.
-
-    step: the name of the work, for the error.
-    """
-    if path.is_dir():
-        raise StepFailed(step, f"{path} is a folder, not a file")
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise StepFailed(step, f"{path} cannot be written")
-
-
-def write_document(path: Path, content: bytes, step: str) -> None:
-    """Writes a file; readers never see it half-written. Raises StepFailed.
-
-    A device or pipe, such as /dev/stdout, stays what it is: the content is written into it. step: the name of the work,
-    for the error.
-    """
-    try:
-        if path.exists() and (not path.is_file() or path.absolute().parts[1] in _SYSTEM):
-            path.write_bytes(content)
-        else:
-            files.write(path, content)
-    except OSError as error:
-        raise StepFailed(step, f"{path} cannot be written: {error.strerror}") from error
-
-
-def read_json(path: Path) -> Any:
-    """Reads a JSON file. Raises OSError, ValueError."""
-    return files.document(path)
 
 
 def last_line(journal: Path) -> Any:
@@ -85,25 +38,6 @@ class RunFolder:
         """Makes the run folder and its sub-folders."""
         for room in ("asked", "client", "front", "origin", "link"):
             (self.path / room).mkdir(parents=True)
-
-    def offer(self) -> None:
-        """Lets any process claim the run. The file `waiting` exists until a process has claimed the run."""
-        self._waiting.touch()
-
-    def claim(self) -> bool:
-        """Claims the run for this process. Returns True in one process only, whichever processes and guests call this.
-
-        Returns False if the run is not on offer any more.
-        """
-        try:
-            self._waiting.unlink()
-        except FileNotFoundError:
-            return False
-        return True
-
-    @property
-    def _waiting(self) -> Path:
-        return self.path / "waiting"
 
     @property
     def run(self) -> Path:
@@ -124,11 +58,6 @@ class RunFolder:
     def arm(self) -> Path:
         """arm.json: the order, which has the settings of the run."""
         return self.asked / "arm.json"
-
-    @property
-    def errand(self) -> Path:
-        """errand.json: the settings of an extra's errand (testbed/guest/errand.py), in a folder that is no run's."""
-        return self.asked / "errand.json"
 
     @property
     def page(self) -> Path:

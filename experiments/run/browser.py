@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from priolab.experiments.results.run_folder import RunFolder, last_line, read_json
+from priolab.common.formats.files import read_json
+from priolab.experiments.results.run_folder import RunFolder, last_line
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.proxy.certificate_files import certificates_in

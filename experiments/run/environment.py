@@ -11,8 +11,9 @@ from typing import Any
 
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.environment import EnvironmentRecord
+from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.places import Places
-from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
 
 _FIGURES = ("source", "resolution_ns", "read_cost_ns")

@@ -10,24 +10,15 @@ from priolab.client.plan import DECOY_QUERY, page_plan
 from priolab.client.priorities import Priorities
 from priolab.common.batches import Batches, batches
 from priolab.common.formats.counters import Counters, FrontReading
+from priolab.common.formats.files import write_json
 from priolab.common.formats.plan import Plan, Protocol
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample
 from priolab.common.patience import BLAME_S
 from priolab.common.sleeping import sleep_until
-from priolab.experiments.hosts.places import (
-    CLIENT_PORT,
-    FRONT_PORT,
-    SERVER_NAME,
-    ActiveLink,
-    ActiveTuner,
-    Look,
-    Places,
-    Sampling,
-    no_look,
-)
+from priolab.experiments.hosts.places import CLIENT_PORT, SERVER_NAME, ActiveTuner, Places, Sampling
 from priolab.experiments.results.order import Order
-from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import client_command, last_event_ns
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.run.checks.settings import check_seen
@@ -40,6 +31,7 @@ from priolab.proxy.counters import FrontCounters
 from priolab.proxy.server import server_of
 from priolab.testbed.guest import io_uring
 from priolab.testbed.process.processes import Process, readable
+from priolab.testbed.topology.active import FRONT_PORT, ActiveLink, Look, no_look
 
 _CHECK_NS = 10**9
 _NEVER_NS = 2**63

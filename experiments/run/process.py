@@ -9,9 +9,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.fabric import MakesPlaces
 from priolab.experiments.results.order import Order
-from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.checks.settings import check_kernel
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.run.page_loads import Conditions

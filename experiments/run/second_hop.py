@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.hosts.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Look, Places, SecondPlaces
+from priolab.common.formats.files import write_json
+from priolab.experiments.hosts.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Places, SecondPlaces
 from priolab.experiments.results.order import Order
-from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
 from priolab.experiments.run.checks.settings import check_hop
 from priolab.experiments.scenario.scenario import Scenario, Via
@@ -22,6 +23,7 @@ from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
 from priolab.testbed.errors import InvalidRun
 from priolab.testbed.process.processes import Process
+from priolab.testbed.topology.active import Look
 
 
 @dataclass(frozen=True, kw_only=True)

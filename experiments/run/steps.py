@@ -10,20 +10,12 @@ from typing import Any
 
 from priolab.client.plan import with_decoys
 from priolab.common.formats.decisions import JOURNAL, Decision
+from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
 from priolab.experiments.hosts.namespaces.front_shaper import check_at, observed_at
-from priolab.experiments.hosts.places import (
-    FRONT_PORT,
-    ORIGIN_PORT,
-    SERVER_NAME,
-    ActiveCross,
-    ActiveLink,
-    ActiveTuner,
-    Places,
-    Portrayed,
-)
-from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
+from priolab.experiments.hosts.places import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Places
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
 from priolab.experiments.run.capture import capturing
 from priolab.experiments.run.checks.handshake import check_handshake
@@ -70,6 +62,7 @@ from priolab.proxy.switch import HTTP1
 from priolab.testbed.errors import InvalidRun, StepFailed
 from priolab.testbed.process.processes import Process
 from priolab.testbed.process.program_logs import first_complaint
+from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Portrayed
 from priolab.testbed.topology.cross_traffic import JOURNAL as CROSS_JOURNAL
 
 _ENDED = "it ended "

@@ -23,8 +23,6 @@ from priolab.experiments.scenario.scenario import (
     RECORD_LEAST,
     RECORD_MOST,
     ClientKind,
-    CongestionControl,
-    FrontQdisc,
     Scenario,
     ShaperAt,
 )
@@ -32,6 +30,7 @@ from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import units, words
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed.errors import ScenarioError, UnknownKnob
+from priolab.testbed.topology.end_settings import CongestionControl, FrontQdisc
 
 STOCK = "stock"
 

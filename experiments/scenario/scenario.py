@@ -18,6 +18,7 @@ from priolab.netem import words
 from priolab.netem.link import Link
 from priolab.proxy.server import Server, server_of, with_config
 from priolab.proxy.switch import H2C, HTTP1
+from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
 
 LOWAT_AUTO = AUTO
 """The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
@@ -35,23 +36,6 @@ FrontKey = tuple[str, str | None, str | None, str | None]
 
 None stands for the installed program, for the lab's configuration, and for no second front.
 """
-
-
-class CongestionControl(StrEnum):
-    """Congestion controls that the guest's kernel has."""
-
-    CUBIC = "cubic"
-    BBR = "bbr"
-    RENO = "reno"
-
-
-class FrontQdisc(StrEnum):
-    """Queueing disciplines of the front's own device, as the sysctl net.core.default_qdisc would set them."""
-
-    FQ = "fq"
-    """One queue for each connection, and pacing: TCP then sends at its pacing rate."""
-    FQ_CODEL = "fq_codel"
-    PFIFO_FAST = "pfifo_fast"
 
 
 class ShaperAt(StrEnum):
@@ -227,6 +211,23 @@ class Scenario:
     def lowat_bytes(self) -> int | None:
         """The value for the sysctl net.ipv4.tcp_notsent_lowat; None leaves the kernel's default."""
         return None if self.lowat == LOWAT_AUTO else self.lowat
+
+    @property
+    def front_settings(self) -> EndSettings:
+        """The settings of the front's place."""
+        return EndSettings(
+            lowat_bytes=self.lowat_bytes,
+            sndbuf_bytes=self.sndbuf_bytes,
+            congestion_control=self.congestion_control,
+            gso_segments=self.gso_segments,
+            qdisc=self.front_qdisc,
+            ecn=self.link.ecn,
+        )
+
+    @property
+    def cross_traffic(self) -> CrossTraffic | None:
+        """The competing flows; None without any."""
+        return CrossTraffic(flows=self.cross, congestion_control=self.cross_cc) if self.cross else None
 
 
 def as_record(scenario: Scenario) -> ScenarioRecord:

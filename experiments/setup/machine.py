@@ -5,13 +5,13 @@ import platform
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.setup.packages import Want
+from priolab.testbed.debian.apt import Rights
 from priolab.testbed.process.search_path import find
 
 _RELEASE = Path("/etc/os-release")
@@ -27,14 +27,6 @@ _FORBIDDING: Mapping[str, tuple[str, str]] = {
 Older releases of Debian have the first setting. Ubuntu has had the second setting since 23.10, with the value that
 denies.
 """
-
-
-class Rights(StrEnum):
-    """The way in which this user may install packages."""
-
-    ROOT = "root"
-    SUDO = "sudo"
-    NONE = "none"
 
 
 @dataclass(frozen=True, kw_only=True)

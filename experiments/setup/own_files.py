@@ -3,6 +3,7 @@
 import hashlib
 from pathlib import Path
 
+from priolab.common.formats.files import sha256_of
 from priolab.testbed.errors import Unavailable
 
 _MADE_BY_RUNNING = "__pycache__"
@@ -22,9 +23,3 @@ def digest_of(path: Path, what: str) -> str:
     except OSError as error:
         raise Unavailable(what, f"{error.filename}: {error.strerror}", "make the file readable") from error
     return f"sha256 {found.hexdigest()}"
-
-
-def sha256_of(file: Path) -> str:
-    """Returns the SHA-256 digest of a file. Raises OSError."""
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

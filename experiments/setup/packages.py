@@ -9,6 +9,7 @@ from priolab.experiments.setup.setup_request import SetupPart, SetupRequest
 from priolab.experiments.setup.tools import BROWSERS, BrowserProgram
 from priolab.proxy.server import SUITES, Server, server_of
 from priolab.testbed.debian.suite_sources import KEYRING
+from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
 """The programs that every run on this machine needs, with their packages."""
@@ -16,15 +17,6 @@ ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute
 CAPTURING: Mapping[str, str] = MappingProxyType({"tcpdump": "tcpdump", "editcap": "wireshark-common"})
 LOADING: Mapping[str, str] = MappingProxyType({"h2load": "nghttp2-client"})
 READING_CAPTURES: Mapping[str, str] = MappingProxyType({"tshark": "tshark"})
-
-KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
-    {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
-)
-KERNEL_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/stdio.h": "libc6-dev"})
-"""The packages that the build of the guest kernel needs.
-
-KERNEL_PROGRAMS has them by program, KERNEL_FILES by file; a file may be a glob pattern.
-"""
 
 KERNEL_ALSO: Mapping[str, Mapping[str, str]] = MappingProxyType({"ubuntu": {"bzip2": "bzip2"}})
 """Further programs that a distribution's kernel source needs: Ubuntu packs the source as .tar.bz2."""

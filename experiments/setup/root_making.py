@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from priolab.common.formats.files import sha256_of
 from priolab.common.running import ProgramFailed, finished, piped
-from priolab.experiments.setup.own_files import sha256_of
 from priolab.experiments.setup.root_version import OTHER_SUITE, version_in_root
 from priolab.experiments.setup.roots import FORMAT, PackageRecord, Root, find_root, roots_folder
 from priolab.proxy.server import Server

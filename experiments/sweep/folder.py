@@ -22,18 +22,12 @@ from typing import Any, Self
 
 from priolab.analysis.records.runs import load_run
 from priolab.common.formats.experiment import ExperimentRecord
+from priolab.common.formats.files import write_json
 from priolab.common.formats.reading import FolderError, read_document
 from priolab.common.formats.run import RunRecord
 from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
-from priolab.experiments.results.run_folder import (
-    PARTIAL,
-    RunFolder,
-    lock_new,
-    lock_wreck,
-    locked,
-    publish,
-    write_json,
-)
+from priolab.experiments.results.run_folder import RunFolder, lock_new, lock_wreck, locked, publish
+from priolab.testbed.process.work_folder import PARTIAL
 
 _DOCUMENT = "sweep.json"
 _AGAIN = ("failed", "unsupported")

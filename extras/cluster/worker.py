@@ -22,11 +22,12 @@ from priolab.experiments.execution.fingerprint import versions_here
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results import digest
-from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.extras.cluster.parcel import pack
 from priolab.testbed.errors import LabError
+from priolab.testbed.process.work_folder import PARTIAL
 
 _CODE = digest.code()
 """The digest of the lab's code that this process has loaded.

@@ -6,10 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from priolab.common.formats.files import read_json
 from priolab.experiments.execution import fingerprint
 from priolab.experiments.execution.request import Request
 from priolab.experiments.results import digest
-from priolab.experiments.results.run_folder import read_json
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.extras.demo.arm_view import FinishedArm

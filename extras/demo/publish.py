@@ -20,7 +20,6 @@ from priolab.experiments.execution.invocation import run_values, split_words
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results.digest import lab
 from priolab.experiments.results.results_folder import results_folder
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
 from priolab.extras.demo.arm_view import document
@@ -31,6 +30,7 @@ from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import Recordings
 from priolab.extras.demo.story import steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, lack_of, run_missing
+from priolab.testbed.documents import check_document, write_document
 from priolab.testbed.errors import ScenarioError
 
 _STEP = "publishing"

@@ -4,11 +4,11 @@ import sys
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import request_from
-from priolab.experiments.results.run_folder import write_document
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import recorded, written
 from priolab.extras.demo.recorded import FILE, in_tree
+from priolab.testbed.documents import write_document
 from priolab.testbed.home import ROOT
 from priolab.testbed.process.scratch import scratch_folder
 

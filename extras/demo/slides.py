@@ -20,7 +20,6 @@ from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.invocation import check_only, run_values
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results.results_folder import results_folder
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.experiments.run.fabrics import choose
 from priolab.extras.demo.arm_view import FinishedArm, document
 from priolab.extras.demo.finale import add_address, finale
@@ -28,6 +27,7 @@ from priolab.extras.demo.finale import printed as printed_finale
 from priolab.extras.demo.one_file import PAGE, modules, notes, style
 from priolab.extras.demo.story import StoryStep, joined, steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, run_missing
+from priolab.testbed.documents import check_document, write_document
 
 _TEMPLATE = Path(__file__).with_name("slides.html")
 _FIRST = "slides.js"

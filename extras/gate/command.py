@@ -15,12 +15,12 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import parsed_time_ns
 from priolab.experiments.execution.invocation import check_only
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.results.run_folder import check_document, write_document
 from priolab.extras.gate import reports, runs, site
 from priolab.extras.gate.expectations import Expectations
 from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
 from priolab.extras.gate.judging import Result, judged
 from priolab.proxy.server import catalogue as servers
+from priolab.testbed.documents import check_document, write_document
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
 from priolab.testbed.process.interruption import Interrupted, limited
 

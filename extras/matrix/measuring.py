@@ -29,7 +29,6 @@ from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Request
-from priolab.experiments.results.run_folder import check_document
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
 from priolab.experiments.setup.http2_library import http2_library
@@ -44,6 +43,7 @@ from priolab.extras.matrix.kept_rows import together
 from priolab.extras.matrix.matrix import Front, Matrix, in_order
 from priolab.extras.matrix.signals import signal_words
 from priolab.proxy.server import Server, is_folder, server_of
+from priolab.testbed.documents import check_document
 from priolab.testbed.errors import InvalidRun, ScenarioError, Unavailable
 from priolab.testbed.home import ROOT
 

@@ -15,11 +15,11 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.invocation import check_only, request_from
 from priolab.experiments.execution.request import Request
-from priolab.experiments.results.run_folder import write_document
 from priolab.extras.reproduction import page
 from priolab.extras.reproduction.article import Compared, SetUp, set_up
 from priolab.extras.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from priolab.netem import units
+from priolab.testbed.documents import write_document
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.command_process import keep_guests
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import parsed_time_ns
-from priolab.experiments.results.run_folder import check_document
 from priolab.extras.sandbox import knobs, report, session, terminal
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import CODES, Ending, Outcome
 from priolab.extras.sandbox.said import Said
 from priolab.extras.sandbox.target import Target
+from priolab.testbed.documents import check_document
 from priolab.testbed.errors import ScenarioError, StepFailed
 
 _STEP = "sandbox"

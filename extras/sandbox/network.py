@@ -11,19 +11,20 @@ With further places, or a link of the server's, each place is behind a link of i
 A link is the same in both pictures: its place routes, and shapes packets toward its end and from it.
 """
 
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from priolab.experiments.hosts.places import ActiveLink
 from priolab.extras.sandbox.order import CLIENT, SERVER, Order
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology import pair, rtnetlink
+from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.link_namespace import LinkNamespace
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE, ipv6_of, wire
+from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, ipv6_of, wire
 
 _QUIET_S = 0.25
 """The time in which devices of IPv6 have reported their multicast groups: some ticks of the kernel."""
@@ -130,3 +131,18 @@ class Network:
 
 def _toward(number: int) -> str:
     return f"to-{number}"
+
+
+def exercise() -> None:
+    """Makes two places with a link, and uses it, as a sandbox would. Raises StepFailed and OSError."""
+    with (
+        Namespace(CLIENT) as client,
+        Namespace("link", forwards=True) as link,
+        Namespace(SERVER) as server,
+        tempfile.TemporaryDirectory() as name,
+    ):
+        folder = Path(name)
+        pair.join(client, link, server)
+        shaped = LinkNamespace(link, Shaper.NETEM, folder / "ferry")
+        with shaped.shaping(pair.WARM_UP, None, seed=0, folder=folder, interval_ns=None):
+            pair.exchange(client, server, ADDRESSES.front)

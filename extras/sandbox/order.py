@@ -5,16 +5,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
-from priolab.experiments.results.run_folder import RunFolder, read_json, write_json
+from priolab.common.formats.files import read_json, write_json
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.extras.sandbox.typed import Size
 from priolab.testbed.errors import ScenarioError
-from priolab.testbed.guest.errand import MODULE
 
 CLIENT, SERVER = "client", "server"
 """The names of the first two places, and of the machines for the programs in them."""
@@ -129,20 +128,15 @@ class Order:
         """The argument lists of the programs beside the client's, in the order in which they start."""
         return {name: command for name, command in {SERVER: self.server, **self.places}.items() if command}
 
-    def write(self, folder: RunFolder) -> None:
-        """Writes the order into a folder, as an errand of this extra."""
-        folder.asked.mkdir(parents=True)
-        write_json(folder.errand, asdict(self) | {MODULE: "priolab.extras.sandbox.errand"})
+    def write(self, files: "Files") -> None:
+        """Writes the order into a new folder."""
+        files.path.mkdir(parents=True, exist_ok=True)
+        write_json(files.order, asdict(self))
 
     @classmethod
-    def read(cls, folder: RunFolder) -> Self:
-        """Reads the order from a folder."""
-        return cls.from_document(read_json(folder.errand))
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Returns the order that the document of errand.json describes."""
-        return msgspec.convert(document, cls)
+    def read(cls, files: "Files") -> Self:
+        """Reads the order from a folder. Raises FileNotFoundError if the folder is gone."""
+        return msgspec.convert(read_json(files.order), cls)
 
 
 class Files:
@@ -150,6 +144,11 @@ class Files:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def order(self) -> Path:
+        """The order."""
+        return self.path / "order.json"
 
     @property
     def said(self) -> Path:

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from priolab.experiments.hosts.places import ActiveLink, Look
 from priolab.extras.sandbox.connections import Ends
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
@@ -26,6 +25,7 @@ from priolab.extras.sandbox.seat import Seat
 from priolab.extras.sandbox.shortage import like_others
 from priolab.extras.sandbox.surroundings import View
 from priolab.testbed.process.processes import set_back
+from priolab.testbed.topology.active import ActiveLink, Look
 from priolab.testbed.topology.namespace import Namespace
 
 _ATTENTIVE, _USUAL = 2, 1

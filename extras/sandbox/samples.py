@@ -15,8 +15,8 @@ from typing import Self
 
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import QueueSample
-from priolab.experiments.hosts.places import Look
-from priolab.proxy.socket_diag import Connections
+from priolab.common.socket_diag import Connections
+from priolab.testbed.topology.active import Look
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import WIRE
 

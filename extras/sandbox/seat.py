@@ -18,10 +18,10 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from priolab.common.descriptors import process_ids, read_beginning, stat
 from priolab.extras.sandbox.order import Files, Order
 from priolab.extras.sandbox.typed import BEGINS, SAID, SIGNALS, TAKEN, Size, Typed
 from priolab.extras.sandbox.waits import Wait, wait_of
-from priolab.proxy.descriptors import process_ids, read_beginning, stat
 
 _KEYS = Path("/dev/tty1")
 """In a guest, the keys are those of the kernel's second console (terminal.py)."""

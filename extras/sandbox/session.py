@@ -17,11 +17,11 @@ from typing import TypeVar
 
 import msgspec
 
+from priolab.common.formats.files import read_json
 from priolab.common.limits import too_low_for_run
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.hosts.namespaces.netns import entering
 from priolab.experiments.hosts.virtual import guest_for
-from priolab.experiments.results.run_folder import RunFolder, read_json
 from priolab.experiments.run.fabrics import AUTO, choose
 from priolab.extras.sandbox import pcapng
 from priolab.extras.sandbox.order import Files, Order
@@ -42,7 +42,7 @@ from priolab.testbed.process.search_path import find
 
 _NAME = "sandbox"
 _TMP = "/tmp"  # noqa: S108
-_MODULE = "priolab.extras.sandbox.errand"
+_TASKS = "priolab.extras.sandbox.task"
 _GUESTS_FABRIC = "virtual"
 _Told = TypeVar("_Told")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
@@ -102,7 +102,7 @@ def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[S
     order = _completed(wish, fabric)
     files = Files(Path(tempfile.mkdtemp(dir=room)))
     try:
-        Order.write(order, RunFolder(files.path))
+        order.write(files)
         if wish.stdin:
             files.stdin.write_bytes(wish.stdin)
         with ExitStack() as stack:
@@ -235,7 +235,7 @@ class _Run:
         guest.compile_modules("extras/sandbox")
         scenarios = [*self.order.scenarios.values()]
         self.fabric.prepare(scenarios, None, lambda _: None)
-        settings = replace(guest_for(scenarios), own_clock=True, environment=MARK, ipv6=self.order.ipv6)
+        settings = replace(guest_for(scenarios), tasks=_TASKS, own_clock=True, environment=MARK, ipv6=self.order.ipv6)
         settings = replace(settings, memory_mib=self.wish.memory_mib or settings.memory_mib)
         if self.terminal:
             settings = replace(settings, words=(*settings.words, KERNEL_WORD))
@@ -255,7 +255,7 @@ class _Run:
         return joined(command, self.files) if self.terminal else command
 
     def _on_real_clock(self, scratch: Path) -> list[str]:
-        return ["env", f"TMPDIR={scratch}", *entering(), *module(_MODULE), str(self.files.path)]
+        return ["env", f"TMPDIR={scratch}", *entering(), *module(_TASKS), str(self.files.path)]
 
     def _progress(self, _: str, step: str) -> None:
         if self.terminal:

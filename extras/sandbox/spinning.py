@@ -15,7 +15,7 @@ from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 
-from priolab.proxy.descriptors import process_ids
+from priolab.common.descriptors import process_ids
 
 _PAUSE_S = 0.2
 _LEAST = 0.01

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from priolab.common.formats import files
-from priolab.experiments.results.run_folder import check_document, write_document
+from priolab.testbed.documents import check_document, write_document
 from priolab.testbed.errors import StepFailed
 
 _SYSTEM = ("dev", "proc")

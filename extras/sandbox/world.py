@@ -8,11 +8,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from priolab.experiments.hosts.namespaces.front_place import CC
-from priolab.experiments.hosts.places import ActiveCross, ActiveLink
-from priolab.experiments.results.run_folder import write_json
+from priolab.common.formats.files import write_json
 from priolab.experiments.run.checks.settings import check_kernel
-from priolab.experiments.scenario.scenario import CongestionControl, Scenario
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.extras.sandbox.connections import Ends, joined
 from priolab.extras.sandbox.network import Network
 from priolab.extras.sandbox.order import CLIENT, SERVER, Files, Order
@@ -28,8 +26,11 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import LabError, StepFailed, Unavailable
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology import pair
+from priolab.testbed.topology.active import ActiveCross, ActiveLink
 from priolab.testbed.topology.cross_traffic import crossing
+from priolab.testbed.topology.end_settings import CongestionControl
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.pair import CC
 from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE
 
 _SETTLE_S = 0.001
@@ -119,7 +120,7 @@ def _queue_bytes(link: Link) -> dict[str, int]:
 def _set(order: Order, places: Mapping[str, Namespace]) -> None:
     """Sets what the knobs and --set ask for. Raises StepFailed and Unavailable."""
     scenario = order.scenario
-    pair.apply_settings(places[CLIENT], places[SERVER], scenario)
+    pair.apply_settings(places[CLIENT], places[SERVER], scenario.front_settings)
     asked_for = {name for name, sysctl, _ in order.sysctls if sysctl == CC}
     for where in places:
         if where not in asked_for:
@@ -149,9 +150,10 @@ def _choose(place: Namespace, congestion_control: str) -> None:
 def _crossing(
     client: Namespace, link: Namespace, scenario: Scenario, active: ActiveLink, folder: Path
 ) -> AbstractContextManager[ActiveCross | None]:
-    if not scenario.cross:
+    traffic = scenario.cross_traffic
+    if traffic is None:
         return nullcontext()
-    return crossing(client, link, scenario, active.shaper, folder=folder, interval_ns=None)
+    return crossing(client, link, scenario.link, traffic, active.shaper, folder=folder, interval_ns=None)
 
 
 def _sampling(

@@ -11,13 +11,13 @@ from typing import Any
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import places
 from priolab.analysis.reports.summary import summarize
+from priolab.common.formats.files import read_json
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.doctor import link_options
 from priolab.experiments.commands.study import Findings, Study, document_of
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.request import Arm, Manner, Request
-from priolab.experiments.results.run_folder import read_json
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 from priolab.experiments.setup.machine import LinkOption

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.reports.summary import summarize
+from priolab.common.formats.files import read_json
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
-from priolab.experiments.results.run_folder import read_json
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.studies import transition_document
 from priolab.extras.studies.transition_document import Case, Front, Sent

@@ -16,10 +16,10 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 
 from priolab.common.running import ProgramFailed, finished
-from priolab.experiments.setup.machine import Rights
 from priolab.testbed.debian.downloads import size_of
 from priolab.testbed.process.interruption import held_back
 from priolab.testbed.process.lock import alone
@@ -38,6 +38,14 @@ _LOCKED = "Could not get lock"
 _PATIENCE_S = 300.0
 _RETRY_S = 2.0
 _QUESTION_S = 30.0
+
+
+class Rights(StrEnum):
+    """The way in which this user may install packages."""
+
+    ROOT = "root"
+    SUDO = "sudo"
+    NONE = "none"
 
 
 class CannotInstall(Exception):

@@ -1,4 +1,4 @@
-"""A guest: a User-Mode Linux kernel on a virtual clock, which carries out errands in folders, one after the other.
+"""A guest: a User-Mode Linux kernel on a virtual clock, which carries out tasks in folders, one after the other.
 
 An errand is a run of the lab, or the work of an extra (testbed/guest/errand.py). Every guest is started here.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from priolab.common.cache_folder import cache_folder
 from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest import kernel
+from priolab.testbed.guest.guest_task import MODULE
 from priolab.testbed.home import IMPORTED_FROM
 from priolab.testbed.process.search_path import SYSTEM_FOLDERS
 
@@ -28,13 +29,14 @@ GUESTS_OWN = ("/mnt", "/proc", "/run", "/sys")
 
 @dataclass(frozen=True, kw_only=True)
 class Guest:
-    """The settings of a guest. Guests with equal settings can carry out each other's errands.
+    """The settings of a guest. Guests with equal settings can carry out each other's tasks.
 
-    memory_mib: its memory. environment: variables of its first process, beside those that every guest has. words:
-    further words of its kernel's command line. own_clock: True if reads of the processor's clock give the guest's time,
-    if the kernel can do that. ipv6: True if its places have IPv6.
+    tasks: the name of the module with its tasks. memory_mib: its memory. environment: variables of its first process,
+    beside those that every guest has. words: further words of its kernel's command line. own_clock: True if reads of
+    the processor's clock give the guest's time, if the kernel can do that. ipv6: True if its places have IPv6.
     """
 
+    tasks: str
     memory_mib: int
     environment: Mapping[str, str]
     words: Sequence[str] = ()
@@ -44,7 +46,7 @@ class Guest:
     def command(self, folders: Sequence[Path], scratch: Path) -> list[str]:
         """Returns the command that starts the guest. Raises Unavailable without room for its memory.
 
-        The kernel splits its command line at blanks, so init is a script in the scratch folder. folders: of errands.
+        The kernel splits its command line at blanks, so init is a script in the scratch folder. folders: of tasks.
         """
         init = scratch / "init"
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self._variables().items()]
@@ -63,7 +65,7 @@ class Guest:
 
     @property
     def kind(self) -> Hashable | None:
-        """A value that is equal for equal settings; None if the kernel cannot wait for further errands."""
+        """A value that is equal for equal settings; None if the kernel cannot wait for further tasks."""
         if not kernel.can_wait():
             return None
         return str(kernel.path()), *self._kernel_words(), *self._variables().items()
@@ -77,6 +79,7 @@ class Guest:
             "PYTHONDONTWRITEBYTECODE": "1",
             "XDG_CACHE_HOME": str(cache_folder().parent),
             "PYTHONPATH": str(IMPORTED_FROM),  # this checkout's code, also if another checkout is installed
+            MODULE: self.tasks,
             **self.environment,
         }
 
@@ -98,7 +101,7 @@ class Guest:
 
 
 def further(folders: Sequence[Path], scratch: Path) -> str:
-    """Writes a list of errands' folders into the scratch folder; returns the list's path, which a guest reads."""
+    """Writes a list of tasks' folders into the scratch folder; returns the list's path, which a guest reads."""
     file = scratch / f"runs{len(list(scratch.glob('runs*'))) or ''}"
     file.write_text("".join(f"{folder.resolve()}\n" for folder in folders))  # hostfs follows no symlink of this machine
     return str(file)

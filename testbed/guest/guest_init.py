@@ -1,6 +1,6 @@
-"""Carries out errands (errand.py) in the guest, one after the other. guest_start.py calls it. Most errands are runs.
+"""Carries out tasks (guest_task.py) in the guest, one after the other. guest_start.py calls it.
 
-The guest's root is the host's file system, read-only. The folder of the current run is mounted on /mnt, writable.
+The guest's root is the host's file system, read-only. The folder of the current task is mounted on /mnt, writable.
 
 Rules:
 1. Every run finds the guest in the same state: the same time of day, the same phase of the kernel's ticks, random
@@ -15,30 +15,29 @@ Rules:
 4. The first run of the list belongs to this guest. Each further run is on offer to several guests: this guest claims it
    before it begins it, and passes over a run that another guest has claimed.
 5. Then the guest prints the line "@ idle", and waits for the name of a file that lists further runs.
-6. If the environment has QUIC, the OpenSSL of the QUIC client allocates its random number generators first, for the
-   reason that guest_start.py gives for Python's own OpenSSL.
 """
 
 import ctypes
 import gc
 import json
 import os
+import re
+import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from priolab.experiments.hosts.inside import QUIC
-from priolab.experiments.hosts.namespaces.namespaces import refer_to
-from priolab.experiments.hosts.warm_up import keep_open, rehearse
-from priolab.experiments.results.order import BEGINS, ENDED, IDLE
-from priolab.experiments.results.run_folder import PARTIAL, RunFolder
+from priolab.testbed.elf import read_elf
 from priolab.testbed.guest import io_uring
-from priolab.testbed.guest.errand import Errand, read_errand
 from priolab.testbed.guest.guest_start import begin_anew, check, libc, mount
+from priolab.testbed.guest.guest_task import GuestTask, Tasks, tasks_of_guest
+from priolab.testbed.process import work_folder
+from priolab.testbed.process.work_folder import BEGINS, ENDED, IDLE, PARTIAL, PROGRESS
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x0002_0000, 0x2000_0000  # <linux/sched.h>
 _PR_SET_TIMERSLACK = 29  # <linux/prctl.h>
@@ -71,6 +70,7 @@ _WRITABLE = (
 )
 """The usual folders of servers' files, and of POSIX semaphores: empty, and writable for all users. In /tmp the guest
 has the host's files; TMPDIR names /run instead."""
+_LIBRARY = re.compile(r"(/\S+) \(0x")  # as ld.so(8) lists them
 _HOST_LINE = Path("/sys/module/um_arch/parameters/host_line")  # kernel_patches/host_line.py
 _LINE_BYTES = 4096
 
@@ -89,28 +89,41 @@ def _wait_for_alignment() -> int:
     return (due_ns - _FIRST_NS) // 10**9
 
 
-def _prepare_quic() -> None:
-    """Makes a key with `cryptography`, whose OpenSSL then allocates its random number generators.
-
-    Then imports the client for QUIC, which would otherwise take each run a third of a second.
-    """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    X25519PrivateKey.generate()
-    import priolab.client.http3.session  # noqa: F401
-
-
 def _take_turns() -> None:
     """Gives this process and its descendants the scheduler SCHED_FIFO, and removes its limit of CPU time."""
     Path("/proc/sys/kernel/sched_rt_runtime_us").write_text("-1")
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
-def _keep_programs(errands: Iterable[Errand], kept: set[tuple[str | None, str]]) -> None:
-    """Keeps the programs of the errands open. kept: the root and the path of those that are open; gets the others."""
-    programs = {program for errand in errands for program in errand.programs}
+def _keep_open(programs: Iterable[str], root: Path | None = None) -> None:
+    """Opens programs and their libraries, and keeps them open while this process lives.
+
+    root: the file tree in which the programs run; None for this machine's.
+
+    The kernel drops a file of the host from its cache when no process has the file open. The kernel would
+    then read the file again for the next run. Node alone has 46 MB.
+    """
+    for program in programs:
+        listed = ""
+        file = Path(f"{root or ''}{program}")
+        if (elf := read_elf(file)) and elf.loader:  # the variable stops no other program from starting
+            listed = subprocess.run(
+                [program],
+                env={"LD_TRACE_LOADED_OBJECTS": "1"},
+                capture_output=True,
+                text=True,
+                check=False,
+                preexec_fn=partial(os.chroot, root) if root else None,
+            ).stdout
+        for path in (program, *_LIBRARY.findall(listed)):
+            os.open(f"{root or ''}{path}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _keep_programs(tasks: Iterable[GuestTask], kept: set[tuple[str | None, str]]) -> None:
+    """Keeps the programs of the tasks open. kept: the root and the path of those that are open; gets the others."""
+    programs = {program for task in tasks for program in task.programs}
     for root, program in sorted(programs - kept, key=lambda each: (each[0] or "", each[1])):
-        keep_open([program], Path(root) if root else None)
+        _keep_open([program], Path(root) if root else None)
     kept |= programs
 
 
@@ -118,16 +131,13 @@ def _nothing() -> None:
     """Does nothing while a child works."""
 
 
-def _rehearse() -> None:
-    """Rehearses before the first run to fill caches, so that every run starts from the same state.
-
-    The rehearsal makes the namespaces of a run, and removes them. Raises ChildProcessError if the rehearsal fails.
-    """
+def _warm_up(tasks: Tasks) -> None:
+    """Warms up before the first task, so that every task starts from the same state. Raises ChildProcessError."""
     read, write = os.pipe()
 
-    def tell_references() -> None:
+    def tell() -> None:
         with os.fdopen(write, "w") as told:
-            json.dump(rehearse(), told)
+            json.dump(tasks.warm_up(), told)
 
     # The parent has to read while the child writes: the pictures do not fit into the pipe.
     told: list[str] = []
@@ -137,9 +147,9 @@ def _rehearse() -> None:
         with os.fdopen(read) as heard:
             told.append(heard.read())
 
-    if not _in_a_child(tell_references, meanwhile=hear):
+    if not _in_a_child(tell, meanwhile=hear):
         raise ChildProcessError("the rehearsal failed, so a run would depend on the runs before it")
-    refer_to(json.loads(told[0]))
+    tasks.use(json.loads(told[0]))
 
 
 def _in_a_child(do: Callable[[], None], meanwhile: Callable[[], None] = _nothing) -> bool:
@@ -171,33 +181,33 @@ def _claim(path: Path) -> bool:
         mount("hostfs", str(_FOLDER), str(path))
     except FileNotFoundError:  # the run has ended, and its folder has another name
         return False
-    claimed = RunFolder(_FOLDER).claim()
+    claimed = work_folder.claim(_FOLDER)
     check(libc.umount(str(_FOLDER).encode()), "unmounting a run's folder")
     return claimed
 
 
-def _carry_out(path: Path, errand: Errand) -> None:
-    """Carries out an errand in a process of its own. path: the errand's folder on the host."""
+def _carry_out(path: Path, task: GuestTask) -> None:
+    """Carries out a task in a process of its own. path: the task's folder on the host."""
     name = path.name.removesuffix(PARTIAL)
-    print(f"@ {BEGINS}{name}", flush=True)
+    print(f"{PROGRESS}{BEGINS}{name}", flush=True)
     writable = _make_writable()
     home = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
     later_s = _wait_for_alignment()
-    seeded = begin_anew(errand.seed)
+    seeded = begin_anew(task.seed)
     check(libc.unshare(_CLONE_NEWPID), "a new PID namespace")
 
     def run() -> None:
-        if not errand.in_turns:
+        if not task.in_turns:
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
         mount("hostfs", str(_FOLDER), str(path))
-        errand.carry_out(RunFolder(_FOLDER), seeded=seeded, known_as=path, later_s=later_s)
+        task.carry_out(_FOLDER, seeded=seeded, known_as=path, later_s=later_s)
 
     _in_a_child(run)
     check(libc.setns(home, _CLONE_NEWPID), "leaving the PID namespace")
     os.close(home)
     for folder in reversed(writable):
         check(libc.umount(folder.encode()), f"unmounting {folder}")
-    print(f"@ {ENDED}{name}", flush=True)
+    print(f"{PROGRESS}{ENDED}{name}", flush=True)
 
 
 def _make_writable() -> list[str]:
@@ -221,39 +231,39 @@ def _further() -> list[Path]:
     """Waits for the lab to name a file that lists further run folders. Returns none if the lab wants no more."""
     if not _HOST_LINE.exists() or time.monotonic_ns() > _LAST_NS:
         return []
-    print(f"@ {IDLE}", flush=True)
+    print(f"{PROGRESS}{IDLE}", flush=True)
     line = os.open(_HOST_LINE, os.O_RDONLY)
     name = os.read(line, _LINE_BYTES).decode().rstrip("\n")
     os.close(line)
     return _listed(Path(name).open()) if name else []
 
 
-def carry_out_runs() -> None:
-    """Carries out runs whose folders the file at descriptor 9 lists, the first of them and all that it can claim.
+def carry_out_tasks() -> None:
+    """Carries out tasks whose folders the file at descriptor 9 lists, the first of them and all that it can claim.
 
     Raises OSError and ChildProcessError.
     """
-    if QUIC in os.environ:
-        _prepare_quic()
+    tasks = tasks_of_guest()
+    tasks.begin()
     _take_turns()
     # Network namespaces made later can use only the congestion controls that the first one allows.
     Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").write_text(_CONGESTION_CONTROLS)
     io_uring.forbid()
     kept: set[tuple[str | None, str]] = set()
-    rehearsed = False
+    is_warm = False
     paths = _listed(os.fdopen(_LIST))
     while paths:
-        errands: dict[Path, Errand] = {}
+        found: dict[Path, GuestTask] = {}
         for path in paths:
-            with suppress(FileNotFoundError):  # another guest has carried out the run
-                errands[path] = read_errand(RunFolder(path))
-        _keep_programs(errands.values(), kept)
-        next(iter(errands.values())).prepare()
-        if not rehearsed:
-            _rehearse()
-            rehearsed = True
+            with suppress(FileNotFoundError):  # another guest has carried out the task
+                found[path] = tasks.read_task(path)
+        _keep_programs(found.values(), kept)
+        next(iter(found.values())).prepare()
+        if not is_warm:
+            _warm_up(tasks)
+            is_warm = True
         gc.freeze()
-        for path, errand in errands.items():
+        for path, task in found.items():
             if path == paths[0] or _claim(path):
-                _carry_out(path, errand)
+                _carry_out(path, task)
         paths = _further()

@@ -1,6 +1,6 @@
-"""The guest's first process, `python -P guest_start.py 9<LIST`: prepares OpenSSL, then calls guest_init for the runs.
+"""The guest's first process, `python -P guest_start.py 9<LIST`: prepares OpenSSL, then calls guest_init for the tasks.
 
-LIST is a file that names the run folders. OpenSSL mixes the memory addresses of its own data into its random numbers.
+LIST is a file that names the tasks' folders. OpenSSL mixes memory addresses of its own data into its random numbers.
 The addresses depend on the names of folders and on the build of Python. So the client's OpenSSL gets the kernel's
 random numbers as they are. If that cannot be set, it allocates this data before any other code of the lab is in memory.
 Then the addresses are at least the same in every guest of this checkout. For that, this file imports the standard
@@ -91,7 +91,7 @@ def _settle_openssl() -> None:
 
 
 def _main() -> None:
-    """Carries out the runs, then switches the guest off. Never returns."""
+    """Carries out the tasks, then switches the guest off. Never returns."""
     try:
         mount("proc", "/proc")
         mount("sysfs", "/sys")
@@ -99,9 +99,9 @@ def _main() -> None:
         if not _draw_from_the_kernel():
             _settle_openssl()
         gc.disable()  # what imports make stays, so a search for garbage would find none
-        runs = import_module("priolab.testbed.guest.guest_init")  # which imports this file's calls
+        tasks = import_module("priolab.testbed.guest.guest_init")  # which imports this file's calls
         gc.enable()
-        runs.carry_out_runs()
+        tasks.carry_out_tasks()
     except BaseException:
         traceback.print_exc()
     finally:

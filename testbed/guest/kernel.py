@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.formats.files import sha256_of
 from priolab.common.running import CannotStart, finished
-from priolab.experiments.setup.own_files import sha256_of
 from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.guest import kernel_source, prebuilt
 from priolab.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options

@@ -27,11 +27,10 @@ from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
 from priolab.common.running import finished
-from priolab.experiments.setup.packages import KERNEL_FILES, KERNEL_PROGRAMS
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.guest.kernel_patches import additions
 from priolab.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
-from priolab.testbed.guest.kernel_source import PINNED, words
+from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS, PINNED, words
 from priolab.testbed.process import supervisor as keeper
 from priolab.testbed.process.processes import die_with_parent
 from priolab.testbed.process.program_logs import tail

@@ -10,10 +10,11 @@ Rules:
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from priolab.common.cache_folder import cache_folder
 from priolab.common.running import ProgramFailed, finished
@@ -39,6 +40,15 @@ _ALLOWED = (
     "a version such as 7.2 or 6.12, the path of a Linux source such as /tmp/linux-7.2.tar.xz, "
     "or a file that `priolab kernel --archive` has made, linux-7.2-....tar.gz#sha256=..."
 )
+KERNEL_PROGRAMS: Mapping[str, str] = MappingProxyType(
+    {**{name: name for name in ("gcc", "make", "flex", "bison", "bc")}, "xz": "xz-utils"}
+)
+KERNEL_FILES: Mapping[str, str] = MappingProxyType({"/usr/include/stdio.h": "libc6-dev"})
+"""The packages that the build of the guest kernel needs.
+
+KERNEL_PROGRAMS has them by program, KERNEL_FILES by file; a file may be a glob pattern.
+"""
+
 _SUITES: dict[Version, str] = {(7, 2): "sid", (6, 12): "trixie", (6, 1): "bookworm"}
 _TARBALL = re.compile(r"linux-(?:source-)?(\d+)\.(\d+)(?:\.\d+)*(?:-.*)?\.tar(?:\.(?:xz|bz2|gz|zst))?")
 _DISTRIBUTION = Path("/usr/src")

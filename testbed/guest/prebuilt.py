@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.formats.files import sha256_of
 from priolab.common.running import ProgramFailed, finished
-from priolab.experiments.setup.own_files import sha256_of
 from priolab.testbed.elf import read_elf
 from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest.kernel_build import said_name

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from priolab.proxy.descriptors import process_ids
+from priolab.common.descriptors import process_ids
 from priolab.testbed.errors import Unavailable
 from priolab.testbed.process import cpu_claims
 from priolab.testbed.process import supervisor as keeper

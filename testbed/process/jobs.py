@@ -17,12 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from priolab.experiments.results.order import IDLE
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process.command_process import Work, give_back, process_for
 from priolab.testbed.process.program_logs import last_lines
+from priolab.testbed.process.work_folder import IDLE, PROGRESS
 
-_PROGRESS = "@ "
 _SAID_BYTES = 4096
 _DESERTED_S = 1.0
 
@@ -115,7 +114,7 @@ class _Job:
         self._said = (self._said + data)[-_SAID_BYTES:]
         *lines, self._rest = (self._rest + data).split(b"\n")
         steps = [line.decode(errors="replace").strip() for line in lines]
-        return [step.removeprefix(_PROGRESS) for step in steps if step.startswith(_PROGRESS)] if data else None
+        return [step.removeprefix(PROGRESS) for step in steps if step.startswith(PROGRESS)] if data else None
 
     def end(self, *, idle: bool = False) -> None:
         """Ends the job, if it has not ended. Further calls do nothing. idle: True if its process has done its work."""

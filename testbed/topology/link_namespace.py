@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from priolab.experiments.hosts.places import ActiveLink, Look, no_look
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
@@ -17,6 +16,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.netem.stepped import changing, kernel_changes
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process.processes import Process, module, wait_until
+from priolab.testbed.topology.active import ActiveLink, Look, no_look
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT
 

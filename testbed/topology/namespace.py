@@ -19,12 +19,12 @@ from typing import Self
 
 from priolab.common.netlink import Conversation
 from priolab.common.picture.picture import Picture, read
-from priolab.experiments.hosts.places import FRONT_PORT, Portrayed
 from priolab.netem.carried import Received, read_counts, received
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology import packet_capture as tap
+from priolab.testbed.topology.active import FRONT_PORT, Portrayed
 from priolab.testbed.topology.expected_settings import Portrait
 
 _CLONE_NEWNET = 0x4000_0000

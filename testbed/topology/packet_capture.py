@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.patience import HELPER_S
-from priolab.experiments.hosts.places import FRONT_PORT
 from priolab.testbed.errors import InvalidRun, StepFailed
 from priolab.testbed.process.processes import Process, wait_until
 from priolab.testbed.process.program_logs import tail
+from priolab.testbed.topology.active import FRONT_PORT
 
 LAST_BLOCK_S = 1.0
 ENDS: Mapping[str, str] = {"client": "client", "front": "server"}

@@ -1,17 +1,25 @@
 """Two places that a link joins: client and front. The lab's runs have further places beside this pair."""
 
+import contextlib
+import socket
 from collections.abc import Sequence
 
-from priolab.experiments.hosts.namespaces import front_place
-from priolab.experiments.scenario.scenario import Scenario
+from priolab.netem.link import Link
 from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.testbed.topology.end_settings import EndSettings
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import WIRE, wire_link
 
+LOWAT = "net.ipv4.tcp_notsent_lowat"
+WMEM = "net.ipv4.tcp_wmem"
+CC = "net.ipv4.tcp_congestion_control"
 ECN = "net.ipv4.tcp_ecn"
 ECN_ON = "1"  # asks for ECN, and accepts it
 _NO_METRICS = "net.ipv4.tcp_no_metrics_save"
 _HANDSHAKE_RETRIES = "8"  # 511 s
+WARM_UP = Link(rate_bit_s=10**9, delay_ns=10**6, jitter_ns=10**5, delay_up_ns=10**6, loss=1e-4)
+"""A link that uses all that links can have, for the first exchange of a guest."""
+
 _SILENT = {
     "accept_dad": "0",
     "accept_ra": "0",
@@ -72,21 +80,42 @@ def _begin_ipv6(place: Namespace, *, forwards: bool) -> None:
         raise Unavailable("IPv6", f"this kernel has none ({error.reason})", "use FABRIC=virtual") from error
 
 
-def apply_settings(client: Namespace, front: Namespace, scenario: Scenario) -> None:
+def exchange(near: Namespace, far: Namespace, address: str) -> None:
+    """Makes a connection and sends a datagram from one place to another, at this address. Raises OSError."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with far.entered():
+            there = socket.socket(type=kind)
+        with near.entered():
+            here = socket.socket(type=kind)
+        with there, here:
+            there.bind((address, 0))
+            if kind is socket.SOCK_STREAM:
+                there.listen()
+            here.connect(there.getsockname())
+            here.send(b"once")
+
+
+def set_tcp(place: Namespace, settings: EndSettings) -> None:
+    """Sets the sysctls of a place that serves. CC may not be settable by sysctl. Raises StepFailed."""
+    if settings.sndbuf_bytes is not None:
+        least, _, most = place.read_sysctl(WMEM).split()
+        place.write_sysctl(WMEM, f"{least} {settings.sndbuf_bytes} {max(int(most), settings.sndbuf_bytes)}")
+    with contextlib.suppress(StepFailed):
+        place.write_sysctl(CC, settings.congestion_control)
+    if settings.lowat_bytes is not None:
+        place.write_sysctl(LOWAT, str(settings.lowat_bytes))
+
+
+def apply_settings(client: Namespace, front: Namespace, settings: EndSettings) -> None:
     """Sets sysctls, and by ip(8) and tc(8) what the front's device has. Raises StepFailed.
 
     CC may not be settable by sysctl.
     """
-    if scenario.link.ecn:
+    if settings.ecn:
         for place in (client, front):
             place.write_sysctl(ECN, ECN_ON)
-    front_place.apply_settings(
-        front,
-        sndbuf_bytes=scenario.sndbuf_bytes,
-        congestion_control=scenario.congestion_control,
-        lowat_bytes=scenario.lowat_bytes,
-    )
-    if scenario.gso_segments is not None:
-        front.run_all([("ip", "link", "set", "dev", WIRE, "gso_max_segs", str(scenario.gso_segments))])
-    if scenario.front_qdisc is not None:
-        front.run_all([("tc", "qdisc", "add", "dev", WIRE, "root", "handle", "1:", scenario.front_qdisc)])
+    set_tcp(front, settings)
+    if settings.gso_segments is not None:
+        front.run_all([("ip", "link", "set", "dev", WIRE, "gso_max_segs", str(settings.gso_segments))])
+    if settings.qdisc is not None:
+        front.run_all([("tc", "qdisc", "add", "dev", WIRE, "root", "handle", "1:", settings.qdisc)])

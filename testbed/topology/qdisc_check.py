@@ -2,41 +2,43 @@
 
 from collections.abc import Callable
 
-from priolab.experiments.scenario.scenario import FrontQdisc, Scenario
 from priolab.netem.link import Link, Qdisc
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.process.search_path import find
+from priolab.testbed.topology.end_settings import FrontQdisc
 
 _UNKNOWN_TO_TC = "hence option"
 
 
 def check_qdisc(
-    scenario: Scenario,
+    link: Link,
+    own: FrontQdisc | None,
     shaper: Shaper | None,
     no_netem: Callable[[], str | None],
     no_qdisc: Callable[[str], str | None],
     *,
     netem_counts_bytes: bool = False,
 ) -> None:
-    """Checks that this machine has the queueing disciplines of a scenario, or a shaper for its trace or its queue.
+    """Checks that this machine has the queueing disciplines of a link, or a shaper for its trace or its queue.
 
     Raises Unavailable.
 
-    no_netem, no_qdisc: return the reason why the kernel has no netem, or not this discipline; None if it has.
-    netem_counts_bytes: True if netem can limit a queue in bytes.
+    own: the discipline of the device of the end that serves; None for none. no_netem, no_qdisc: return the reason why
+    the kernel has no netem, or not this discipline; None if it has. netem_counts_bytes: True if netem can limit a
+    queue in bytes.
     """
-    qdisc, own = scenario.link.qdisc, scenario.front_qdisc
+    qdisc = link.qdisc
     if own not in (None, FrontQdisc.PFIFO_FAST) and (lack := no_qdisc(own)):  # pfifo_fast is in every kernel
         raise Unavailable(f"FRONT_QDISC={own}", lack, "use another FRONT_QDISC, or FABRIC=virtual")
-    if scenario.link.traced or scenario.link.counts_bytes:
-        _check_ferry(scenario.link, shaper, netem_counts_bytes=netem_counts_bytes)
+    if link.traced or link.counts_bytes:
+        _check_ferry(link, shaper, netem_counts_bytes=netem_counts_bytes)
     if qdisc is Qdisc.FIFO:
         return
     what = f"QDISC={qdisc}"
-    if shaper is not None and (lack := lack_of(shaper, scenario.link)):
+    if shaper is not None and (lack := lack_of(shaper, link)):
         raise Unavailable(f"{what} with SHAPER={shaper}", lack, "use SHAPER=netem, or QDISC=fifo")
     if lack := no_netem():
         raise Unavailable(what, lack, "use FABRIC=virtual, or QDISC=fifo")

@@ -12,8 +12,8 @@ have an address of 2001:db8::/32 with the same numbers, the block for documentat
 IPv4 there, unlike in a block for private use (RFC 6724).
 """
 
-from priolab.experiments.hosts.places import Addresses
 from priolab.testbed.topology import rtnetlink
+from priolab.testbed.topology.active import Addresses
 from priolab.testbed.topology.namespace import Namespace
 
 ADDRESSES = Addresses(client="198.18.0.2", front="198.18.1.2", origin="198.18.2.2")

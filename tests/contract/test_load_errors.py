@@ -12,6 +12,7 @@ from priolab.client.dialects import PLAIN
 from priolab.client.priorities import Priorities
 from priolab.common.formats import RUN_FORMAT
 from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.files import write_json
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.results import run_folder
 from tests.support import builders
@@ -42,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     ]
     run = run_folder.RunFolder(tmp_path / "control.1")
     run.create()
-    run_folder.write_json(run.run, builders.run().record.as_document())
+    write_json(run.run, builders.run().record.as_document())
     (run.client / "plan.json").write_text(plan(Priorities.SPDY))
     (run.client / "events.jsonl").write_text("".join(event.to_json() + "\n" for event in events))
     (run.origin / "access.jsonl").write_text(json.dumps(REQUEST) + "\n")
@@ -156,14 +157,14 @@ def test_not_a_results_folder(tmp_path: Path) -> None:
 
 def test_experiment_with_a_missing_run(folder: Path) -> None:
     """An experiment that lists a missing run is refused, and the run is named."""
-    run_folder.write_json(folder.parent / "experiment.json", _experiment("control.1", "control.2"))
+    write_json(folder.parent / "experiment.json", _experiment("control.1", "control.2"))
     with pytest.raises(FolderError, match=r"control\.2/run\.json: missing"):
         load_experiment(folder.parent)
 
 
 def test_experiment_has_its_arms_in_order(folder: Path) -> None:
     """An experiment's runs are grouped by arm, in the order of experiment.json."""
-    run_folder.write_json(folder.parent / "experiment.json", _experiment("control.1"))
+    write_json(folder.parent / "experiment.json", _experiment("control.1"))
     experiment = load_experiment(folder.parent)
     assert {name: [run.path for run in runs] for name, runs in experiment.arms().items()} == {"control": [folder]}
 

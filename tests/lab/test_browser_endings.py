@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.proxy.descriptors import with_descendants
+from priolab.common.descriptors import with_descendants
 from tests.lab.browsing import ENDLESS, LOADING, SOON_S
 from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of
 from tests.support.lab import Lab

@@ -13,6 +13,7 @@ import pytest
 
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import load_run
+from priolab.common.descriptors import with_descendants
 from priolab.common.formats.decisions import Decision
 from priolab.common.formats.reading import read_journal
 from priolab.common.running import finished
@@ -21,7 +22,6 @@ from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.containers.own_files import image_server
 from priolab.experiments.hosts.containers.root_image import root_of_image
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.proxy.descriptors import with_descendants
 from tests.lab.first_bytes import SMALLEST_REQUEST_BYTES, compare
 from tests.lab.wireshark import OUT_OF_ORDER
 from tests.support.capabilities import present

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.descriptors import with_descendants
 from priolab.experiments.setup.wheels import program_in_cache
 from priolab.netem.calibration import REAL
-from priolab.proxy.descriptors import with_descendants
 from priolab.proxy.server import catalogue, server_of
 from tests.support import ordinary
 from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.proxy.descriptors import with_descendants
+from priolab.common.descriptors import with_descendants
 from tests.support.endings import nothing_is_left, words_of
 from tests.support.lab import Lab
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from priolab.proxy.descriptors import process_ids, stat, with_descendants
+from priolab.common.descriptors import process_ids, stat, with_descendants
 from tests.support.lab import Done, Lab
 
 _SETTLE_S = 10.0

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from priolab.common.formats.files import read_json
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.results.journal_lines import JOURNALS, lines
-from priolab.experiments.results.run_folder import RunFolder, read_json
+from priolab.experiments.results.run_folder import RunFolder
 
 _RUNS = 1000
 _AT_ONCE = 40

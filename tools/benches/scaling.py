@@ -21,12 +21,12 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.pace import used_s
-from priolab.experiments.results.run_folder import write_document
 from priolab.experiments.sweep.command import work_of_sweep
 from priolab.experiments.sweep.sweep import SweepProgress, begin, estimate_here, fingerprint_of, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.experiments.sweep.table import arm_results
 from priolab.extras.cluster import parcel
+from priolab.testbed.documents import write_document
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import die_with_parent
 from tools.benches import sampling

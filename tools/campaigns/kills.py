@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from priolab.proxy.descriptors import with_descendants
+from priolab.common.descriptors import with_descendants
 from priolab.testbed.process.supervisor import group_of
 from tests.support.endings import Traces, words_of
 from tests.support.lab import Done, Lab, done_in, make_lab

@@ -16,6 +16,8 @@ from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from priolab.common.clock_route import ClockRoute
+from priolab.common.descriptors import read_beginning
+from priolab.common.formats.files import write_json
 from priolab.common.formats.samples import OptionsSample
 from priolab.common.patience import READY_S
 from priolab.common.tuning import TunerKind
@@ -27,20 +29,9 @@ from priolab.experiments.hosts.containers.pictures import HIDDEN, ContainerPictu
 from priolab.experiments.hosts.containers.services import END_S, Services, granted
 from priolab.experiments.hosts.counting import counting
 from priolab.experiments.hosts.namespaces.front_tuner import INSTEAD, tuning
-from priolab.experiments.hosts.places import (
-    FRONT_PORT,
-    ActiveCross,
-    ActiveLink,
-    ActiveTuner,
-    Addresses,
-    LiveSockets,
-    Portrayed,
-    Sampling,
-    gso_segments_in,
-    no_look,
-)
+from priolab.experiments.hosts.places import ActiveTuner, LiveSockets, Sampling, gso_segments_in
 from priolab.experiments.results.order import Order
-from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
 from priolab.experiments.setup.tools import Tools
@@ -50,13 +41,13 @@ from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.netem.stepped import changing
 from priolab.proxy.counters import FrontCounters
-from priolab.proxy.descriptors import read_beginning
 from priolab.proxy.front import Front
 from priolab.proxy.gauge import ENDED
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process.processes import Process
 from priolab.testbed.process.program_logs import tail
 from priolab.testbed.topology import packet_capture as tap
+from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, no_look
 from priolab.testbed.topology.cgroup import group_of
 
 NOBODY = (65534, 65534)

@@ -9,7 +9,7 @@ Rules:
 import json
 from collections.abc import Callable, Sequence
 
-from priolab.experiments.hosts.places import Portrayed
+from priolab.testbed.topology.active import Portrayed
 from priolab.testbed.topology.expected_settings import Portrait
 
 _SEEN = ("client", "front", "link")

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Self
 
+from priolab.common.descriptors import borrow, sockets_of
 from priolab.common.formats.samples import OptionsSample
 from priolab.proxy.all_connections import AllConnections
-from priolab.proxy.descriptors import borrow, sockets_of
 from priolab.proxy.socket_options import OptionsJournal, options_of, options_of_new
 from priolab.testbed.topology.namespace import Namespace
 

@@ -1,6 +1,5 @@
 """A front's place as a network namespace: its settings, the start of its server, and the calibration of its link."""
 
-import contextlib
 import os
 import socket
 import threading
@@ -22,28 +21,10 @@ from priolab.proxy.readiness import NotReady
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.pair import CC
 
-LOWAT = "net.ipv4.tcp_notsent_lowat"
-WMEM = "net.ipv4.tcp_wmem"
-CC = "net.ipv4.tcp_congestion_control"
 _FAR_END_S = 5.0
 _PASSED_ON = ("HOME", "LANG", "TMPDIR")
-
-
-def apply_settings(
-    place: Namespace, *, sndbuf_bytes: int | None, congestion_control: str, lowat_bytes: int | None
-) -> None:
-    """Sets the sysctls of a front's place. CC may not be settable by sysctl; then `started` sets it. Raises StepFailed.
-
-    sndbuf_bytes, lowat_bytes: None leaves the kernel's default.
-    """
-    if sndbuf_bytes is not None:
-        least, _, most = place.read_sysctl(WMEM).split()
-        place.write_sysctl(WMEM, f"{least} {sndbuf_bytes} {max(int(most), sndbuf_bytes)}")
-    with contextlib.suppress(StepFailed):
-        place.write_sysctl(CC, congestion_control)
-    if lowat_bytes is not None:
-        place.write_sysctl(LOWAT, str(lowat_bytes))
 
 
 def _environment(front: Front, *, users: bool) -> Mapping[str, str]:

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from priolab.common.descriptors import read_beginning, with_descendants
 from priolab.common.formats.samples import ServiceSpan
+from priolab.common.procfs import number_in
 from priolab.experiments.scenario.service import Service
-from priolab.proxy.descriptors import read_beginning, with_descendants
 from priolab.proxy.front import Start
-from priolab.proxy.procfs import number_in
 from priolab.testbed.errors import InvalidRun, StepFailed
 from priolab.testbed.process.processes import Process
 

@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.hosts.places import ActiveLink
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.netem import egress, ends, tc
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import InvalidRun, Unavailable
+from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE
 

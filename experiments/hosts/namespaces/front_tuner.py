@@ -6,11 +6,12 @@ from pathlib import Path
 
 from priolab.common.formats.decisions import JOURNAL, writing
 from priolab.common.tuning import TunerKind
-from priolab.experiments.hosts.places import FRONT_PORT, ActiveTuner
+from priolab.experiments.hosts.places import ActiveTuner
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune
 from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.testbed.topology.active import FRONT_PORT
 from priolab.testbed.topology.cgroup import own_group
 
 _NO_LIMIT = 2**32 - 1

@@ -17,20 +17,13 @@ from priolab.common import clock_quality
 from priolab.common.clock_route import ClockRoute, route_of
 from priolab.common.patience import BLAME_S
 from priolab.common.picture.picture import Picture
+from priolab.common.socket_diag import SocketDiag
 from priolab.experiments.hosts.counting import counting
 from priolab.experiments.hosts.namespaces import front_place, front_shaper
 from priolab.experiments.hosts.namespaces.end_sockets import EndSockets
-from priolab.experiments.hosts.namespaces.front_place import LOWAT, WMEM, End
+from priolab.experiments.hosts.namespaces.front_place import End
 from priolab.experiments.hosts.namespaces.second_hop import SecondHop
-from priolab.experiments.hosts.places import (
-    FRONT_PORT,
-    ORIGIN_PORT,
-    ActiveCross,
-    ActiveLink,
-    ActiveTuner,
-    Portrayed,
-    Sampling,
-)
+from priolab.experiments.hosts.places import ORIGIN_PORT, ActiveTuner, Sampling
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
@@ -42,16 +35,17 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.sampler import FrontLost, Sampler
-from priolab.proxy.socket_diag import SocketDiag
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import CopiedProcess, Process
 from priolab.testbed.process.program_logs import tail
 from priolab.testbed.process.search_path import program_environment
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology import pair
+from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Portrayed
 from priolab.testbed.topology.cross_traffic import crossing
 from priolab.testbed.topology.link_namespace import LinkNamespace
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.pair import LOWAT, WMEM
 from priolab.testbed.topology.wiring import (
     ADDRESSES,
     WIRE,
@@ -206,7 +200,7 @@ class Namespaces:
         if scenario.client.is_browser:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
                 self._client.write_sysctl(_NO_IPV6, "1")
-        pair.apply_settings(self._client, self._front, scenario)
+        pair.apply_settings(self._client, self._front, scenario.front_settings)
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the front's namespace, and tcp_ecn in the client's namespace."""
@@ -282,25 +276,23 @@ class Namespaces:
 
     def exchange(self) -> None:
         """Makes a connection and sends a datagram from the client to the front, and from the front to the origin."""
-        ways = ((self._client, self._front, self.addresses.front), (self._front, self._origin, self.addresses.origin))
-        for near, far, address in ways:
-            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-                with far.entered():
-                    there = socket.socket(type=kind)
-                with near.entered():
-                    here = socket.socket(type=kind)
-                with there, here:
-                    there.bind((address, 0))
-                    if kind is socket.SOCK_STREAM:
-                        there.listen()
-                    here.connect(there.getsockname())
-                    here.send(b"once")
+        pair.exchange(self._client, self._front, self.addresses.front)
+        pair.exchange(self._front, self._origin, self.addresses.origin)
 
     def crossing(
         self, scenario: Scenario, shaper: Shaper, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveCross]:
         """Runs the cross traffic from a namespace of its own behind the link."""
-        return crossing(self._client, self._link, scenario, shaper, folder=folder, interval_ns=interval_ns)
+        assert scenario.cross_traffic is not None, "the caller has looked"
+        return crossing(
+            self._client,
+            self._link,
+            scenario.link,
+            scenario.cross_traffic,
+            shaper,
+            folder=folder,
+            interval_ns=interval_ns,
+        )
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:

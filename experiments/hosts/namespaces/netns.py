@@ -57,7 +57,7 @@ class Netns(HostKernel):
         except StepFailed as error:
             raise Unavailable(what, f"namespaces cannot be made: {_said(error)}", _remedy()) from error
         check_egress(scenario, shaper, no_netem)
-        check_qdisc(scenario, shaper, no_netem, _no_qdisc)
+        check_qdisc(scenario.link, scenario.front_qdisc, shaper, no_netem, _no_qdisc)
         if scenario.link.shaped:
             if shaper is Shaper.NETEM and (reason := no_netem()):
                 raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")

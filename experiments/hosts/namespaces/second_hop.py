@@ -3,12 +3,13 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from priolab.experiments.hosts.namespaces import front_place
-from priolab.experiments.hosts.namespaces.front_place import LOWAT, WMEM, End
-from priolab.experiments.hosts.places import SECOND_PORT, ActiveLink, Sampling
+from priolab.experiments.hosts.namespaces.front_place import End
+from priolab.experiments.hosts.places import SECOND_PORT, Sampling
 from priolab.experiments.scenario.scenario import Scenario, Via
 from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.shaper_kind import Shaper
@@ -16,8 +17,11 @@ from priolab.proxy.connections import ConnectionSampler
 from priolab.proxy.front import Front
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology import packet_capture as tap
+from priolab.testbed.topology import pair
+from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.link_namespace import LinkNamespace
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.pair import LOWAT, WMEM
 from priolab.testbed.topology.wiring import BEFORE_SECOND, SECOND, TO_SECOND, WIRE, wire_hop
 
 
@@ -61,12 +65,7 @@ class SecondHop:
 
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets the sysctls of the second front's place: SNDBUF and CC of the scenario, and VIA_LOWAT."""
-        front_place.apply_settings(
-            self.place,
-            sndbuf_bytes=scenario.sndbuf_bytes,
-            congestion_control=scenario.congestion_control,
-            lowat_bytes=self._via.lowat_bytes,
-        )
+        pair.set_tcp(self.place, replace(scenario.front_settings, lowat_bytes=self._via.lowat_bytes))
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the second front's place: lowat and tcp_wmem."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from priolab.experiments.hosts.places import Portrayed
 from priolab.testbed.errors import InvalidRun
+from priolab.testbed.topology.active import Portrayed
 
 _KIND = ", kind"
 BEFORE, STANDING, AFTER = "before the loads", "when the connection stood", "after the loads"

@@ -7,12 +7,12 @@ from typing import Any
 
 from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
-from priolab.experiments.hosts.namespaces.front_place import LOWAT, WMEM
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario, Via
 from priolab.netem import kept
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
 from priolab.testbed.errors import QUIETER, InvalidRun
+from priolab.testbed.topology.pair import LOWAT, WMEM
 
 _NEVER_NS = 2**63
 _UNSEEN_NS = 3 * 10**9

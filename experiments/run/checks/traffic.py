@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from priolab.common.formats.counters import FrontReading
+from priolab.common.formats.files import read_json
 from priolab.common.formats.plan import Disturbance
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSample, SocketSample
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
-from priolab.experiments.results.run_folder import RunFolder, last_line, read_json
+from priolab.experiments.results.run_folder import RunFolder, last_line
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from priolab.netem.calibration import Tolerance

@@ -1,7 +1,8 @@
 """Adds to /proc/PID/io what a process and its threads have done so far: four counts that nothing else in /proc has.
 
-`reads`, `writes`: system calls that read and write (proxy/calls.h); the kernel's own counts, syscr and syscw, leave out
-recv(2), send(2) and their kin. `voluntary`, `involuntary`: context switches; /proc/PID/status has those of one thread.
+`reads`, `writes`: system calls that read and write (common/calls.h); the kernel's own counts, syscr and syscw, leave
+out recv(2), send(2) and their kin. `voluntary`, `involuntary`: context switches; /proc/PID/status has those of one
+thread.
 
 Rule: each count includes threads that have ended, and processes that have ended and for which the process has waited,
 as the kernel itself includes them in syscr and in the context switches of getrusage(2).
@@ -9,13 +10,13 @@ as the kernel itself includes them in syscr and in the context switches of getru
 
 from pathlib import Path
 
-from priolab import proxy
+from priolab import common
 from priolab.testbed.guest.kernel_patches.edit import Change, Edit, Effect, linked
 
 NAME = "calls that read and write are counted"
 """The change's name."""
 
-_CALLS = (Path(proxy.__file__).parent / "calls.h").read_text()
+_CALLS = (Path(common.__file__).parent / "calls.h").read_text()
 ACCOUNT, ADDING = "include/linux/task_io_accounting.h", "include/linux/task_io_accounting_ops.h"
 PROC = "fs/proc/base.c"
 """The files with the counts of a process: their record, their sum, and their text."""

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from priolab.common.descriptors import stat
 from priolab.common.formats.counters import Counts, FrontReading
+from priolab.common.procfs import threads
 from priolab.experiments.hosts.counting import counting
 from priolab.proxy.counters import FrontCounters
-from priolab.proxy.descriptors import stat
-from priolab.proxy.procfs import threads
 from tests.support.waiting import until
 
 _CALLS, _SLEEPS = 20, 10

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.proxy.descriptors import process_ids, stat
+from priolab.common.descriptors import process_ids, stat
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import ask
 from priolab.proxy.server import catalogue

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.setup import python_environment
-from priolab.experiments.setup.machine import Rights
 from priolab.experiments.setup.python_environment import MADE_OF, EnvironmentFailed, PythonEnvironment, install_all
 from priolab.testbed.debian import apt
+from priolab.testbed.debian.apt import Rights
 
 _ROOT = Path(__file__).resolve().parents[3]
 

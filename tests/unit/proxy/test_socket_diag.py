@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from priolab.common import socket_diag
 from priolab.common.netlink import Conversation, attribute
-from priolab.proxy import socket_diag
 
 _AT = {
     "mss_bytes": 16,

@@ -19,11 +19,11 @@ from typing import Self
 import dask
 from distributed import Client
 
+from priolab.common.descriptors import with_descendants
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from priolab.extras.cluster.cluster import Cluster
-from priolab.proxy.descriptors import with_descendants
 from priolab.testbed.home import ROOT
 from tests.support.waiting import until, until_gone
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from distributed import Client
 
+from priolab.common.descriptors import process_ids
 from priolab.experiments.execution.conclusion import Run
 from priolab.experiments.hosts.namespaces.netns import Netns
 from priolab.experiments.sweep.sweep import Sweep
 from priolab.extras.cluster.cluster import Cluster
 from priolab.extras.cluster.parcel import BadParcel, unpack
 from priolab.extras.cluster.tests.server.cluster import Dask, Heard, swept
-from priolab.proxy.descriptors import process_ids
 from priolab.testbed.errors import ScenarioError, StepFailed, Unavailable
 from priolab.testbed.home import ROOT
 from tests.support.endings import words_of

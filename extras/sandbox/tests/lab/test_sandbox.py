@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.descriptors import process_ids
 from priolab.extras.sandbox.sandbox import Sandbox
-from priolab.proxy.descriptors import process_ids
 from priolab.testbed.errors import LabError
 from tests.support import ordinary
 from tests.support.ordinary_lab import OrdinaryLab

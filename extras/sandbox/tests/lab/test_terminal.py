@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.proxy.descriptors import process_ids
+from priolab.common.descriptors import process_ids
 from tests.support.endings import words_of
 from tests.support.waiting import until
 

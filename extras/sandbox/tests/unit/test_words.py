@@ -178,14 +178,14 @@ def test_exit_codes(ending: Ending, code: int | None, expected: int) -> None:
 
 def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A guest reads the order from its folder."""
-    from priolab.experiments.results.run_folder import RunFolder
+    from priolab.extras.sandbox.order import Files
 
     places = ("--ipv6", "--place", "phone", "call me", "phone.LOSS=1%", "--wait-port", "phone:80")
     order = wish(
         monkeypatch, "RATE=1mbit", *places, "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c"
     ).order
-    order.write(RunFolder(tmp_path / "order"))
-    assert Order.read(RunFolder(tmp_path / "order")) == order
+    order.write(Files(tmp_path / "order"))
+    assert Order.read(Files(tmp_path / "order")) == order
 
 
 def test_what_places_write_is_marked(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

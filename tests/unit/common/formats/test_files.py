@@ -10,12 +10,13 @@ import pytest
 from priolab.analysis.records.runs import load_experiment, load_plan, read_experiment
 from priolab.common.formats import files
 from priolab.common.formats.events import Arrival
+from priolab.common.formats.files import read_json
 from priolab.common.formats.reading import FolderError, read_document, read_journal
-from priolab.experiments.results.run_folder import read_json, write_document
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.named import read_entry
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest, setup_request_from
 from priolab.experiments.sweep.sweep_file import read as read_sweep
+from priolab.testbed.documents import write_document
 from priolab.testbed.errors import ScenarioError, StepFailed
 from tests.support.builders import experiment_record
 

@@ -7,9 +7,10 @@ import pytest
 
 from priolab.experiments.commands import setup
 from priolab.experiments.setup import machine
-from priolab.experiments.setup.machine import Distribution, Machine, Rights
+from priolab.experiments.setup.machine import Distribution, Machine
 from priolab.experiments.setup.python_environment import PythonEnvironment
 from priolab.testbed.debian import apt
+from priolab.testbed.debian.apt import Rights
 
 
 class _Installer:

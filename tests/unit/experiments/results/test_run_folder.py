@@ -2,13 +2,12 @@
 
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from priolab.experiments.results.run_folder import PartialFolder, RunFolder, read_json, wrecks, write_json
+from priolab.common.formats.files import read_json, write_json
+from priolab.experiments.results.run_folder import PartialFolder, RunFolder, wrecks
 
 
 def test_write_json_leaves_one_file(tmp_path: Path) -> None:
@@ -108,17 +107,3 @@ def test_wrecks_are_partial_folders_without_owner(tmp_path: Path) -> None:
 def test_no_results_folder_has_no_wrecks(tmp_path: Path) -> None:
     """A missing results folder has no wrecks."""
     assert wrecks(tmp_path / "results") == []
-
-
-def test_one_claims_a_run(tmp_path: Path) -> None:
-    """Each run goes to exactly one of several threads that claim the same runs at once, and no file is left."""
-    folders = [RunFolder(tmp_path / str(number)) for number in range(200)]
-    for folder in folders:
-        folder.path.mkdir()
-        folder.offer()
-    with ThreadPoolExecutor(4) as threads:
-        claimed = list(threads.map(lambda _: [folder.path for folder in folders if folder.claim()], range(4)))
-    assert sorted(chain(*claimed)) == sorted(folder.path for folder in folders)
-    assert list(tmp_path.glob("*/*")) == []
-    tmp_path.joinpath("0").rmdir()
-    assert not folders[0].claim(), "its folder is gone"

@@ -9,8 +9,9 @@ import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
+from priolab.common.formats.files import write_json
 from priolab.common.tcp_streams import Direction, Segment
-from priolab.experiments.results.run_folder import RunFolder, write_json
+from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.passages import finish, passages
 from priolab.testbed.errors import StepFailed
 

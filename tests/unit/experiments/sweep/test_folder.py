@@ -17,12 +17,13 @@ from priolab.common.formats.run import Status
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.executor import OnEnded, RunStore
-from priolab.experiments.results.run_folder import PARTIAL, wrecks
+from priolab.experiments.results.run_folder import wrecks
 from priolab.experiments.scenario.scenario import FrontKey
 from priolab.experiments.setup.tools import Tools
 from priolab.experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from priolab.testbed.errors import StepFailed
+from priolab.testbed.process.work_folder import PARTIAL
 from tests.support import builders
 from tests.support.sweeping import sweep_of
 

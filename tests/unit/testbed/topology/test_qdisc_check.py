@@ -1,10 +1,12 @@
 """Tests of the requirements of QDISC: each that is missing is named in one line, with the remedy."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from priolab.experiments.scenario.knobs import scenario_from
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.link import Qdisc
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import StepFailed, Unavailable
@@ -38,20 +40,24 @@ def _tc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "run", run)
 
 
+def _check(scenario: Scenario, shaper: Shaper | None, *lacks: Any) -> None:
+    check_qdisc(scenario.link, scenario.front_qdisc, shaper, *lacks)
+
+
 @pytest.mark.usefixtures("tc")
 def test_what_is_there_can_be_used() -> None:
     """A discipline that tc and kernel know can be used; fifo needs nothing."""
-    check_qdisc(scenario_from({"QDISC": "pie"}), None, _nothing_missing, _nothing_missing)
-    check_qdisc(scenario_from({"QDISC": "pie"}), Shaper.NETEM, _nothing_missing, _nothing_missing)
-    check_qdisc(scenario_from({}), Shaper.FERRY, _no_netem, _no_qdisc)
+    _check(scenario_from({"QDISC": "pie"}), None, _nothing_missing, _nothing_missing)
+    _check(scenario_from({"QDISC": "pie"}), Shaper.NETEM, _nothing_missing, _nothing_missing)
+    _check(scenario_from({}), Shaper.FERRY, _no_netem, _no_qdisc)
 
 
 def test_the_discipline_of_the_front() -> None:
     """A kernel without the front's discipline is named; pfifo_fast is in each kernel."""
-    check_qdisc(scenario_from({"FRONT_QDISC": "fq"}), None, _no_netem, _nothing_missing)
-    check_qdisc(scenario_from({"FRONT_QDISC": "pfifo_fast"}), None, _no_netem, _no_qdisc)
+    _check(scenario_from({"FRONT_QDISC": "fq"}), None, _no_netem, _nothing_missing)
+    _check(scenario_from({"FRONT_QDISC": "pfifo_fast"}), None, _no_netem, _no_qdisc)
     with pytest.raises(Unavailable, match=r"^FRONT_QDISC=fq .*: the guest kernel has no sch_fq; use another FRONT"):
-        check_qdisc(scenario_from({"FRONT_QDISC": "fq"}), None, _nothing_missing, _no_qdisc)
+        _check(scenario_from({"FRONT_QDISC": "fq"}), None, _nothing_missing, _no_qdisc)
 
 
 @pytest.mark.usefixtures("tc")
@@ -59,10 +65,10 @@ def test_what_is_missing_is_named() -> None:
     """The ferry, a kernel without netem, an old tc and a kernel without the discipline have an error each."""
     pie, dualpi2 = scenario_from({"QDISC": "pie"}), scenario_from({"QDISC": "dualpi2"})
     with pytest.raises(Unavailable, match=r"^QDISC=pie with SHAPER=ferry cannot .* only .* fifo, not pie; use SHAPER"):
-        check_qdisc(pie, Shaper.FERRY, _nothing_missing, _nothing_missing)
+        _check(pie, Shaper.FERRY, _nothing_missing, _nothing_missing)
     with pytest.raises(Unavailable, match=r"^QDISC=pie cannot be used here: this kernel has no sch_netem; use FABRIC"):
-        check_qdisc(pie, None, _no_netem, _nothing_missing)
+        _check(pie, None, _no_netem, _nothing_missing)
     with pytest.raises(Unavailable, match=r"^QDISC=dualpi2 .*: tc of this machine does not know dualpi2; install"):
-        check_qdisc(dualpi2, None, _nothing_missing, _nothing_missing)
+        _check(dualpi2, None, _nothing_missing, _nothing_missing)
     with pytest.raises(Unavailable, match=r"^QDISC=pie .*: the guest kernel has no sch_pie; use another QDISC"):
-        check_qdisc(pie, None, _nothing_missing, _no_qdisc)
+        _check(pie, None, _nothing_missing, _no_qdisc)

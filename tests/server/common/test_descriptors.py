@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.proxy.descriptors import borrow, sockets_of
+from priolab.common.descriptors import borrow, sockets_of
 
 _OWN = os.getpid()
 

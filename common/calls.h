@@ -1,5 +1,5 @@
-/* The system calls that read and those that write, whatever the file: a BPF program (calls.c) and the guest's kernel
- * (testbed/guest/kernel_patches/calls.c) count them. The includer has the numbers, __NR_read and so on.
+/* The system calls that read and those that write, whatever the file: a BPF program of a front's counters and the
+ * guest's kernel count them. The includer has the numbers, __NR_read and so on.
  */
 #define CALLS_THAT_READ \
 	case __NR_read: \

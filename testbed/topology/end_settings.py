@@ -1,0 +1,46 @@
+"""The settings of an end of a link: what decides how its kernel hands bytes to its device."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class CongestionControl(StrEnum):
+    """Congestion controls that the guest's kernel has."""
+
+    CUBIC = "cubic"
+    BBR = "bbr"
+    RENO = "reno"
+
+
+class FrontQdisc(StrEnum):
+    """Queueing disciplines of an end's own device, as the sysctl net.core.default_qdisc would set them."""
+
+    FQ = "fq"
+    """One queue for each connection, and pacing: TCP then sends at its pacing rate."""
+    FQ_CODEL = "fq_codel"
+    PFIFO_FAST = "pfifo_fast"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndSettings:
+    """The settings of the end that serves.
+
+    lowat_bytes: net.ipv4.tcp_notsent_lowat. sndbuf_bytes: the middle value of net.ipv4.tcp_wmem. gso_segments:
+    gso_max_segs of its device. None leaves the kernel's default. qdisc: the queueing discipline of its device; None
+    leaves it without one, as virtual devices are. ecn: True if both ends negotiate ECN.
+    """
+
+    lowat_bytes: int | None
+    sndbuf_bytes: int | None
+    congestion_control: CongestionControl
+    gso_segments: int | None = None
+    qdisc: FrontQdisc | None = None
+    ecn: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossTraffic:
+    """Competing bulk flows through the bottleneck, and their congestion control."""
+
+    flows: int
+    congestion_control: CongestionControl
