@@ -17,6 +17,7 @@ from pathlib import Path
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import parsed_time_ns
 from priolab.experiments.errors import ScenarioError, StepFailed
+from priolab.experiments.host.streams import closed
 from priolab.experiments.results.run_folder import check_document
 from priolab.extras.sandbox import knobs, report, session, terminal
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
@@ -289,8 +290,7 @@ class _Output:
 def _write(stream: str, data: bytes) -> None:
     """Writes to standard output or standard error. Raises StepFailed if the former is closed."""
     target = sys.stdout if stream == "out" else sys.stderr
-    if target is not None:
-        target.buffer.write(data)
-        target.buffer.flush()
-    elif stream == "out":
+    if stream == "out" and "stdout" in closed:
         raise StepFailed(_STEP, "standard output is closed; `>/dev/null` drops what the client writes")
+    target.buffer.write(data)
+    target.buffer.flush()
