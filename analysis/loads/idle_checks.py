@@ -8,7 +8,8 @@ Three things are checked:
    of the send buffer is free (net/core/stream.c, sk_stream_is_writeable). If the server sets LOWAT itself, or a tuner
    does, only an empty kernel is known to take bytes. Where the direction toward the front has a bottleneck (RATE_UP,
    TRACE_UP), a WINDOW_UPDATE may come later, or be dropped, so there pages that need one are left out. With SERVICE,
-   the time in which the front's server was at work does not count.
+   the time in which the front's server was at work does not count, and nothing before the last bytes that it handed
+   over: its kernel may have been full until it was at work again.
 2. Unsent bytes leave as soon as congestion window and receive window allow it (tcp_output.c, tcp_write_xmit). Only a
    last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
    unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
@@ -72,8 +73,11 @@ def _not_handed_over(
     ends = sorted(each for load in loads for each in _ends(load, evidence))
     windows, working = windows_of(evidence, scenario), at_work(layers)
     index = position = 0
+    handed_bytes = 0
     since_ns: int | None = None
     for sample in layers.sockets:
+        has_written = scenario.service is not None and sample.handed_bytes > handed_bytes
+        handed_bytes = sample.handed_bytes
         while index < len(ends) and ends[index][0] <= sample.t_ns:
             position = max(position, ends[index][1])
             index += 1
@@ -81,7 +85,7 @@ def _not_handed_over(
         if not has_bytes or (windows and _is_held(windows, sample, position)):
             since_ns = None
             continue
-        since_ns = sample.t_ns if since_ns is None else since_ns
+        since_ns = sample.t_ns if since_ns is None or has_written else since_ns
         idle_ns = sample.t_ns - since_ns - covered_ns(working, since_ns, sample.t_ns)
         if idle_ns > allowance.on_the_way_ns:
             what = "time for which the front had bytes that it did not hand over, although its kernel took some"

@@ -23,6 +23,7 @@ from priolab.extras.sandbox.said import Said
 from priolab.extras.sandbox.target import Target
 from priolab.testbed.documents import check_document
 from priolab.testbed.errors import ScenarioError, StepFailed
+from priolab.testbed.process.streams import closed
 
 _STEP = "sandbox"
 _EXAMPLES = """\
@@ -289,8 +290,7 @@ class _Output:
 def _write(stream: str, data: bytes) -> None:
     """Writes to standard output or standard error. Raises StepFailed if the former is closed."""
     target = sys.stdout if stream == "out" else sys.stderr
-    if target is not None:
-        target.buffer.write(data)
-        target.buffer.flush()
-    elif stream == "out":
+    if stream == "out" and "stdout" in closed:
         raise StepFailed(_STEP, "standard output is closed; `>/dev/null` drops what the client writes")
+    target.buffer.write(data)
+    target.buffer.flush()

@@ -9,6 +9,10 @@ from collections.abc import Callable
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
+closed: set[str] = set()
+"""The names of the standard streams that were closed when `open_streams` was called."""
+
+
 class _Stderr(io.FileIO):
     """Standard error. What cannot be written is lost, because there is no other place to say so."""
 
@@ -30,6 +34,7 @@ def open_streams() -> None:
     os.close(descriptor)
     for number, (name, mode) in enumerate(_STREAMS):
         if getattr(sys, name) is None:
+            closed.add(name)
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")

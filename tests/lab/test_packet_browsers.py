@@ -76,7 +76,7 @@ def browser(request: pytest.FixtureRequest) -> _Browser:
 @pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab, browser: _Browser) -> None:
     """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384."""
-    done = lab.run_on_time(f"CLIENT={browser.client}", "FABRIC=netns", *QUICK, *_ONE_RELOAD, "SIZE=300000")
+    done = lab.run_on_time(f"CLIENT={browser.client}", "FABRIC=netns", *QUICK, *_ONE_RELOAD, "SIZE=500000")
     must_need_lowat(done, browser.must_have_browsed)
     nothing_is_left(lab)
 
@@ -84,7 +84,7 @@ def test_lowat_keeps_the_browsers_order(lab: Lab, browser: _Browser) -> None:
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest_a_browser_is_as_good(run: Runs, browser: _Browser) -> None:
     """In the guest the times of lab's client and browser agree within 100 ms."""
-    done = run(f"CLIENT=h2,{browser.client}", *_ONE_RELOAD, "SIZE=300000", *QUICK)
+    done = run(f"CLIENT=h2,{browser.client}", *_ONE_RELOAD, "SIZE=500000", *QUICK)
     assert done.code == 0, done.trouble
     for name in ("control", "lowat-16384"):
         own, other = (done.arm(f"{client}-{name}") for client in ("h2", browser.client))

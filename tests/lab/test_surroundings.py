@@ -115,7 +115,7 @@ SURROUNDINGS = {
     "a number without end": _refused(f"RATE={'9' * 5000}mbit", "(5004 characters) is not allowed"),
     "a value of bytes": _refused("LOWAT=\udcff", "allowed: 1 to 4294967295 bytes"),
     "a value that colours a terminal": _refused("RATE=\x1b[31m1mbit", "RATE=\\x1b[31m1mbit is not allowed"),
-    "a file without end": _refused("TRACE=/dev/zero", "it has more than 8000000 bytes"),
+    "a file without end": _refused("TRACE=/dev/zero", "it has more than 67108864 bytes"),
     "a device as a configuration": _refused("CONFIG=/dev/zero", "it is not a regular file"),
     "a folder as a program": Odd(words=("PROGRAM=/",), code=1, says="it is a folder"),
     "a path out of the catalogue": _refused("SERVER=../nginx", "allowed: the path of a server's folder"),
