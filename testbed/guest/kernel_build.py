@@ -7,8 +7,8 @@ Rules:
 3. While the source is unpacked, each change that decides results or keeps the host safe is checked as soon as its files
    are there. A source that does not fit ends the build at once. The next build remembers that, and does not unpack the
    source again.
-4. make(1) runs under a keeper (host/keeper.py): if this process is killed, no make and no compiler goes on in a tree
-   that the next build uses.
+4. make(1) runs under a supervisor (process/supervisor.py): if this process is killed, no make and no compiler goes on
+   in a tree that the next build uses.
 5. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
 """
 
@@ -31,7 +31,7 @@ from priolab.testbed.errors import StepFailed
 from priolab.testbed.guest.kernel_patches import additions
 from priolab.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS, PINNED, words
-from priolab.testbed.process import supervisor as keeper
+from priolab.testbed.process import supervisor
 from priolab.testbed.process.processes import die_with_parent
 from priolab.testbed.process.program_logs import tail
 from priolab.testbed.process.search_path import program_environment
@@ -281,7 +281,11 @@ class _Building:
         """
         scratch = tempfile.mkdtemp(prefix="priolab-make-") if command[0] == _MAKE[0] else None
         try:
-            kept = [] if scratch is None else [sys.executable, "-I", "-S", str(keeper.__file__), scratch, "any", "none"]
+            kept = (
+                []
+                if scratch is None
+                else [sys.executable, "-I", "-S", str(supervisor.__file__), scratch, "any", "none"]
+            )
             with self._start([*kept, *command], folder, subprocess.PIPE if scratch else stdin) as process:
                 try:
                     yield process
@@ -290,11 +294,11 @@ class _Building:
                     if scratch is None:
                         os.killpg(process.pid, signal.SIGKILL)  # with all processes that it started
                     elif process.stdin is not None:
-                        process.stdin.close()  # this makes the keeper end the command
+                        process.stdin.close()  # this makes the supervisor end the command
                     raise
         finally:
             if scratch is not None:
-                keeper.clean_up(scratch)  # needed only if the keeper itself was killed
+                supervisor.clean_up(scratch)  # needed only if the supervisor itself was killed
         self._check(process, command)
 
     def _start(self, command: list[str], folder: Path, stdin: int) -> subprocess.Popen[bytes]:
@@ -307,7 +311,9 @@ class _Building:
                 stderr=self._output,
                 env=program_environment() | {"LC_ALL": "C.UTF-8"},
                 start_new_session=True,
-                preexec_fn=die_with_parent if command[0] == "tar" else None,  # a keeper notices its parent's end itself
+                preexec_fn=die_with_parent
+                if command[0] == "tar"
+                else None,  # a supervisor notices its parent's end
             )
         except FileNotFoundError:
             raise StepFailed(_STEP, f"{command[0]} is not installed", self._log) from None

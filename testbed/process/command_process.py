@@ -1,7 +1,7 @@
 """The processes of jobs. A process that can do further work is kept for the next job that needs one of its kind.
 
-A process is the child of its keeper. If the lab is killed, the keeper ends the process. If the keeper is killed, the
-lab ends the process: it finds all that belongs to it by the path of the scratch folder in the environment.
+A process is the child of its supervisor. If the lab is killed, the supervisor ends the process. If the supervisor is
+killed, the lab ends the process: it finds all that belongs to it by the path of the scratch folder in the environment.
 """
 
 import os
@@ -19,8 +19,7 @@ from pathlib import Path
 
 from priolab.common.descriptors import process_ids
 from priolab.testbed.errors import Unavailable
-from priolab.testbed.process import cpu_claims
-from priolab.testbed.process import supervisor as keeper
+from priolab.testbed.process import cpu_claims, supervisor
 from priolab.testbed.process.interruption import held_back
 from priolab.testbed.process.processes import readable
 from priolab.testbed.process.search_path import program_environment
@@ -34,7 +33,7 @@ MOST_KEPT = 4
 
 
 def make_scratch() -> Path:
-    """Makes the scratch folder of a process, without white space in its path. The keeper removes the folder."""
+    """Makes the scratch folder of a process, without white space in its path. The supervisor removes the folder."""
     base = tempfile.gettempdir()
     scratch = Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
     scratch.chmod(0o711)  # the front's folder is below it, and a worker that has given up root must reach that
@@ -74,7 +73,7 @@ def _identities(programs: Iterable[str]) -> dict[str, tuple[int, ...] | None]:
 
 
 class CommandProcess:
-    """A running command with its keeper and scratch folder.
+    """A running command with its supervisor and scratch folder.
 
     output: the descriptor of its output. takes_further: True if it can do further work.
     """
@@ -88,7 +87,7 @@ class CommandProcess:
                 self.scratch = make_scratch()
                 undoing.callback(shutil.rmtree, self.scratch, ignore_errors=True)
                 self._claim = undoing.enter_context(cpu_claims.claim()) if work.one_cpu else None
-                command = [sys.executable, "-I", "-S", str(keeper.__file__), str(self.scratch)]
+                command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(self.scratch)]
                 command.append(str(self._claim.cpu) if self._claim else "any")
                 command.append("lab" if self.takes_further else "none")
                 self._process = subprocess.Popen(
@@ -109,7 +108,7 @@ class CommandProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code of the keeper; None while it runs."""
+        """The exit code of the supervisor; None while it runs."""
         return self._process.poll()
 
     def give(self, work: Work) -> bool:
@@ -129,7 +128,7 @@ class CommandProcess:
         """Ends the process, if it has not ended by itself. Further calls do nothing."""
         if self._output.closed:
             return
-        self._input.close()  # this makes the keeper end the command
+        self._input.close()  # this makes the supervisor end the command
         try:
             self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
@@ -139,7 +138,7 @@ class CommandProcess:
             _kill_marked(self.scratch)
         self._give_up_processor()
         self._output.close()
-        keeper.clean_up(str(self.scratch))  # needed only if the keeper itself was killed
+        supervisor.clean_up(str(self.scratch))  # needed only if the supervisor itself was killed
 
     def _give_up_processor(self) -> None:
         if self._claim:
@@ -237,7 +236,7 @@ def give_back(process: CommandProcess) -> None:
 
 
 def _kill_marked(scratch: Path) -> None:
-    """Kills the processes of a job whose keeper was killed. Finds them by the path of the job's scratch folder."""
+    """Kills the processes of a job whose supervisor was killed. Finds them by the path of the job's scratch folder."""
     mark = f"{_MARK}={scratch}".encode()
     end_s = time.monotonic() + _GONE_S
     while (left := list(_marked(mark))) and time.monotonic() < end_s:

@@ -87,7 +87,7 @@ class _Job:
         return self._deserted() or self.task.overdue(self.wall_s)
 
     def _deserted(self) -> str | None:
-        """Returns an error if the keeper ended a second ago, but a process of the job still holds its output pipe."""
+        """Returns an error if the supervisor ended a second ago, but a process of the job holds its output pipe."""
         code = self._process.exit_code
         if code is None:
             return None
@@ -95,7 +95,7 @@ class _Job:
         self._deserted_s = self._deserted_s or now_s
         if now_s - self._deserted_s < _DESERTED_S:
             return None
-        return str(StepFailed(self.task.name, f"its keeper process ended with exit code {code}", self.task.log))
+        return str(StepFailed(self.task.name, f"its supervisor process ended with exit code {code}", self.task.log))
 
     @property
     def wall_s(self) -> float:

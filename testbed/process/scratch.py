@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from priolab.testbed.process import supervisor as keeper
+from priolab.testbed.process import supervisor
 from priolab.testbed.process.search_path import program_environment
 
 
 @contextmanager
 def scratch_folder(prefix: str) -> Iterator[Path]:
-    """Yields a temporary folder. A keeper process removes the folder when this process ends, even by SIGKILL.
+    """Yields a temporary folder. A supervisor process removes the folder when this process ends, even by SIGKILL.
 
-    The keeper is there before the folder, so no moment is left in which SIGKILL would leave it.
+    The supervisor is there before the folder, so no moment is left in which SIGKILL would leave it.
     """
     scratch = Path(tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}")
-    command = [sys.executable, "-I", "-S", str(keeper.__file__), str(scratch), "any", "none", "sleep", "infinity"]
+    command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(scratch), "any", "none", "sleep", "infinity"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
     ):

@@ -1,17 +1,17 @@
-"""The keeper of a job: runs the job's command, and makes sure that no process of the job outlives the lab.
+"""The supervisor of a job: runs the job's command, and makes sure that no process of the job outlives the lab.
 
-    keeper.py SCRATCH CPU INPUT COMMAND...
+    supervisor.py SCRATCH CPU INPUT COMMAND...
 
 Rules:
 1. Standard input is a pipe from the lab. The pipe closes when the lab no longer needs the job, or was killed. When the
-   pipe closes or the command ends, the keeper kills the processes of the job's session and cgroup, and every orphan
-   that has become the keeper's child. INPUT is `lab` if the command reads what the lab writes into this pipe, and
+   pipe closes or the command ends, the supervisor kills the processes of the job's session and cgroup, and every orphan
+   that has become the supervisor's child. INPUT is `lab` if the command reads what the lab writes into this pipe, and
    `none` if the command reads nothing.
-2. If the keeper is killed, the lab kills the processes of the cgroup, and the processes whose environment has the path
-   of the scratch folder (execution/command_process.py).
+2. If the supervisor is killed, the lab kills the processes of the cgroup, and the processes whose environment has the
+   path of the scratch folder (command_process.py).
 3. CPU is the number of the one processor that the job may use, or `any`.
-4. When the job has ended, the keeper runs the program `afterwards` of the scratch folder, if the folder has one. This
-   program removes what the keeper cannot kill, such as containers. At the end, the keeper removes the folder.
+4. When the job has ended, the supervisor runs the program `afterwards` of the scratch folder, if there is one. This
+   program removes what the supervisor cannot kill, such as containers. At the end, the supervisor removes the folder.
 
 This program imports nothing of the lab, so it starts in milliseconds and has little that could fail.
 """
@@ -47,7 +47,7 @@ def group_of(scratch: str) -> str | None:
 
 
 def _enter(group: str | None) -> None:
-    """Moves the job's process to the cgroup and makes it end with the keeper. Runs between fork(2) and execve(2)."""
+    """Moves the job's process to the cgroup; it will end with the supervisor. Runs between fork(2) and execve(2)."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if group:
         with contextlib.suppress(OSError):
@@ -76,7 +76,7 @@ def _empty(group: str) -> None:
 
 
 def _end_orphans() -> None:
-    """Kills and reaps the job's orphans. The keeper is their subreaper, so the kernel has made it their parent."""
+    """Kills and reaps the job's orphans. The supervisor is their subreaper, so the kernel has made it their parent."""
     with contextlib.suppress(ChildProcessError):
         while True:
             with contextlib.suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as children:

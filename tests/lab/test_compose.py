@@ -271,10 +271,10 @@ def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
 
 
 def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
-    """If the keeper is killed, the run fails, and the lab itself removes what the keeper would have removed."""
+    """If the supervisor is killed, the run fails, and the lab itself removes what the supervisor would have removed."""
     running = _until_loading(lab)
-    (keeper,) = (pid for pid in with_descendants(running.pid) if "keeper.py" in words_of(pid))
-    os.kill(keeper, signal.SIGKILL)
+    (supervisor,) = (pid for pid in with_descendants(running.pid) if "supervisor.py" in words_of(pid))
+    os.kill(supervisor, signal.SIGKILL)
     running.communicate(timeout=_END_S)
     _failed(lab.latest(), "without an outcome")
     assert _left() == []

@@ -57,7 +57,7 @@ def test_a_guest_with_other_settings_is_another(lab: Lab, started: list[CommandP
 
 
 def test_nothing_is_left_when_its_process_is_killed(lab: Lab) -> None:
-    """After kill -9 of a process that keeps a guest, the guest, its keeper and their folders go within seconds."""
+    """After kill -9 of a process that keeps a guest, the guest, its supervisor and their folders go within seconds."""
     with subprocess.Popen(
         [sys.executable, "-c", _KEEPS, f"RESULTS={lab.results}", *_SMALL],
         env=lab.environment,
@@ -66,7 +66,7 @@ def test_nothing_is_left_when_its_process_is_killed(lab: Lab) -> None:
     ) as keeps:
         assert keeps.stdout is not None
         assert [line.strip() for line in (keeps.stdout.readline(), keeps.stdout.readline())][1] == "idle"
-        assert any("keeper.py" in line for line in lab.processes())
+        assert any("supervisor.py" in line for line in lab.processes())
         os.kill(keeps.pid, signal.SIGKILL)
     _until_gone(lab)
 

@@ -97,7 +97,7 @@ def test_nobody_looks_up_the_local_time(lab: Lab, monkeypatch: pytest.MonkeyPatc
         running.communicate(timeout=_SOON_S)
     shown = {words for words in seen if not words.startswith("nginx: ")}
     for part in (
-        "keeper.py",
+        "supervisor.py",
         "priolab.experiments.run.process",
         "priolab.netem.ferry",
         "origin.mjs",
@@ -120,12 +120,12 @@ def test_a_killed_lab_leaves_its_partial_folder_alone(lab: Lab) -> None:
 
 
 def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
-    """If the keeper is killed, all processes of the run end, and the run fails."""
+    """If the supervisor is killed, all processes of the run end, and the run fails."""
     traces = Traces()
     with started(lab, traces, *_ENDLESS, until=_LOADING) as running:
         traces.look(running.pid)
-        (keeper,) = (pid for pid in with_descendants(running.pid) if "keeper.py" in words_of(pid))
-        os.kill(keeper, signal.SIGKILL)
+        (supervisor,) = (pid for pid in with_descendants(running.pid) if "supervisor.py" in words_of(pid))
+        os.kill(supervisor, signal.SIGKILL)
         running.communicate(timeout=_SOON_S)
         assert running.returncode == 1
     must_have_failed(lab.latest(), "it ended without an outcome")

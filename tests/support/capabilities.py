@@ -22,7 +22,7 @@ from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.setup.tools import BROWSERS
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.testbed.guest import kernel, kernel_source
-from priolab.testbed.process import supervisor as keeper
+from priolab.testbed.process import supervisor
 from priolab.testbed.process.search_path import find
 from tests.page import axe
 from tests.support import mptcp, stock_runner
@@ -121,7 +121,7 @@ def _editions() -> list[Server]:
 
 def _lacks() -> Mapping[str, str]:
     """Returns why this machine lacks what `priolab doctor` does not look for; empty for what it has."""
-    group = keeper.group_of("/")
+    group = supervisor.group_of("/")
     source = kernel_source.present(kernel_source.PINNED)
     programs = (name for name in _PROGRAMS if name not in (*CAPTURING, *READING_CAPTURES, "gcc"))
     return {

@@ -43,7 +43,7 @@ _LATER_MS = 200.0
 _WINDOW = (0.03, 0.97)
 _IN_GUEST = "uml-userspace"  # the process's comm, as it has no argument list
 _KINDS = (
-    (r"keeper\.py", "the keeper"),
+    (r"supervisor\.py", "the supervisor"),
     (r"/linux-\d", "the guest's kernel"),
     (f"^{_IN_GUEST}$", "a program in the guest"),
     (r"experiments\.run\.(process|guest)", "the arm"),

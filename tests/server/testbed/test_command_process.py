@@ -110,12 +110,12 @@ def test_without_a_context_none_is_kept(work: Worker) -> None:
 
 
 @pytest.mark.usefixtures("kept")
-@pytest.mark.parametrize("whose", ["process", "keeper"])
+@pytest.mark.parametrize("whose", ["process", "supervisor"])
 def test_one_that_has_ended_is_replaced(work: Worker, whose: str) -> None:
-    """If the process or its keeper was killed while it was idle, the next job starts another."""
+    """If the process or its supervisor was killed while it was idle, the next job starts another."""
     pid = _pid(work())
-    keeper = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    os.kill(pid if whose == "process" else keeper, signal.SIGKILL)
+    supervisor = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(pid if whose == "process" else supervisor, signal.SIGKILL)
     until_gone(pid)
     scratch = work.scratch
     assert work()[0].startswith("began")

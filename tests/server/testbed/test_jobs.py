@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from priolab.testbed.errors import Unavailable
-from priolab.testbed.process import jobs
-from priolab.testbed.process import supervisor as keeper
+from priolab.testbed.process import jobs, supervisor
 from priolab.testbed.process.command_process import Work
 
 
@@ -75,8 +74,8 @@ def test_what_was_said_last(tmp_path: Path) -> None:
 
 
 def test_a_killed_keeper_takes_the_job_with_it(tmp_path: Path) -> None:
-    """A job ends within seconds of its keeper, even if one of its processes ignores SIGTERM.
-    The job's error says that the keeper ended.
+    """A job ends within seconds of its supervisor, even if one of its processes ignores SIGTERM.
+    The job's error says that the supervisor ended.
     """
     ended: dict[str, str | None] = {}
     stays = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(67.25)"
@@ -84,12 +83,12 @@ def test_a_killed_keeper_takes_the_job_with_it(tmp_path: Path) -> None:
     patient = replace(task(tmp_path, "first", ended, lambda: ["sh", "-c", left]), overdue=lambda _: None)
     jobs.run_all([patient], side_by_side=1, progress=lambda *_: None)
     assert ended["first"] is not None
-    assert "its keeper process ended with exit code -9" in ended["first"]
+    assert "its supervisor process ended with exit code -9" in ended["first"]
     assert "67.25" not in _command_lines()
 
 
 def test_what_leaves_its_session_ends_with_the_job(tmp_path: Path) -> None:
-    """The keeper kills a process that left the job's session, and does not wait for it."""
+    """The supervisor kills a process that left the job's session, and does not wait for it."""
     ended: dict[str, str | None] = {}
     leaves = task(tmp_path, "first", ended, lambda: ["sh", "-c", "setsid sleep 67.625 >/dev/null 2>&1 &"])
     jobs.run_all([leaves], side_by_side=1, progress=lambda *_: None)
@@ -99,13 +98,13 @@ def test_what_leaves_its_session_ends_with_the_job(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("cgroup")
 def test_a_killed_keeper_takes_what_hides_with_it(tmp_path: Path) -> None:
-    """A killed keeper's job also ends processes that left its session and have no environment.
+    """A killed supervisor's job also ends processes that left its session and have no environment.
     The job's cgroup still contains them, and the lab removes the cgroup.
     """
     seen: list[str] = []
 
     def command(scratch: Path) -> list[str]:
-        group = keeper.group_of(str(scratch))
+        group = supervisor.group_of(str(scratch))
         hides = f"test -d {group} && touch {tmp_path}/grouped; env -i setsid sleep 67.875 >/dev/null 2>&1 &"
         seen.append(str(group))
         return ["sh", "-c", f"{hides} sleep 0.2; kill -KILL $PPID; sleep 67.875"]

@@ -1,11 +1,11 @@
-"""Tests of the keeper's work after a job's end."""
+"""Tests of the supervisor's work after a job's end."""
 
 from pathlib import Path
 
 import pytest
 
 from priolab.experiments.hosts.containers import docker_engine
-from priolab.testbed.process import supervisor as keeper
+from priolab.testbed.process import supervisor
 
 
 def leave(scratch: Path, script: str) -> None:
@@ -20,7 +20,7 @@ def test_afterwards_is_run_once(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     leave(scratch, f"echo done >>'{tmp_path}/said'")
     for _ in range(2):
-        keeper.clean_up(str(scratch))
+        supervisor.clean_up(str(scratch))
     assert (tmp_path / "said").read_text() == "done\n"
     assert not scratch.exists()
 
@@ -29,18 +29,18 @@ def test_a_folder_without_it_is_only_removed(tmp_path: Path) -> None:
     """A folder without the program `afterwards`, as most fabrics have, is only removed."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    keeper.clean_up(str(scratch))
+    supervisor.clean_up(str(scratch))
     assert not scratch.exists()
 
 
 def test_one_that_does_not_end_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The keeper kills an `afterwards` that exceeds its time, and prints a line of progress."""
-    monkeypatch.setattr(keeper, "_AFTERWARDS_S", 0.2)
+    """The supervisor kills an `afterwards` that exceeds its time, and prints a line of progress."""
+    monkeypatch.setattr(supervisor, "_AFTERWARDS_S", 0.2)
     scratch = tmp_path / "scratch"
     leave(scratch, "exec sleep 30")
-    keeper.clean_up(str(scratch))
+    supervisor.clean_up(str(scratch))
     assert capfd.readouterr().out == "@ cleaning up took longer than 0.2 s; containers may be left\n"
     assert not scratch.exists()
 
@@ -54,9 +54,9 @@ def test_an_engine_that_does_not_come_back_is_told(tmp_path: Path, capfd: pytest
         (tools / name).write_text(f"#!/bin/sh\n{script}\n")
         (tools / name).chmod(0o755)
     leave(tmp_path / "gone", f"PATH='{tools}'\n" + docker_engine.removal("priolab-x"))
-    keeper.clean_up(str(tmp_path / "gone"))
+    supervisor.clean_up(str(tmp_path / "gone"))
     assert capfd.readouterr().out.startswith("@ containers and networks may be left; see docker ps --all")
     (tools / "docker").write_text("#!/bin/sh\nexit 0\n")
     leave(tmp_path / "there", f"PATH='{tools}'\n" + docker_engine.removal("priolab-x"))
-    keeper.clean_up(str(tmp_path / "there"))
+    supervisor.clean_up(str(tmp_path / "there"))
     assert capfd.readouterr().out == ""

@@ -27,7 +27,7 @@ from tests.support.waiting import until
 
 VALUES = {"LOWAT": ("none", "4096", "16384", "65536")}
 _KILL_WORKER = "kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat)"
-"""The shell's parent is the keeper, whose parent is the worker."""
+"""The shell's parent is the supervisor, whose parent is the worker."""
 
 
 @pytest.fixture(scope="module")

@@ -256,7 +256,7 @@ def test_endings(here: Folder) -> None:
 
 
 def test_nothing_is_left_when_it_is_killed(here: Folder) -> None:
-    """After kill -9 the guest, its keeper and their folders go within seconds."""
+    """After kill -9 the guest, its supervisor and their folders go within seconds."""
     with subprocess.Popen(
         here.command("--", sys.executable, "-c", "print('at work', flush=True)\nwhile True: pass"),
         cwd=here.path,

@@ -197,7 +197,7 @@ def test_the_lab_is_ended(tmp_path: Path, number: signal.Signals) -> None:
 
 
 def test_the_lab_is_killed(tmp_path: Path) -> None:
-    """After kill -9 the guest that stands still, its keeper and their folders go within seconds."""
+    """After kill -9 the guest that stands still, its supervisor and their folders go within seconds."""
     with _session(tmp_path, *_SHELL) as session:
         session.reads(_PROMPT)
         assert session.processes
