@@ -11,10 +11,8 @@ from importlib.metadata import version as package_version
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.hosts.fabric import Fabric
-from priolab.experiments.hosts.virtual import no_netem
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.setup import machine
 from priolab.experiments.setup.installed import lack_of
 from priolab.experiments.setup.machine import Capability, LinkOption
 from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
@@ -33,6 +31,7 @@ from priolab.proxy.tuner.in_kernel import PROGRAM
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded
 from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest import kernel, kernel_source
+from priolab.testbed.guest.usable import NO_GUESTS, builds_guests, no_netem
 from priolab.testbed.home import kernel_command
 from priolab.testbed.process.search_path import find
 
@@ -123,8 +122,8 @@ def _tuner() -> list[Capability]:
 
 
 def _guest() -> list[Capability]:
-    if not machine.builds_guests():
-        reason, remedy = machine.NO_GUESTS
+    if not builds_guests():
+        reason, remedy = NO_GUESTS
         parts = ("guest kernel", _GUEST_NETEM)
         return [Capability(name=part, present=False, detail=reason, remedy=remedy) for part in parts]
     record = kernel.record()

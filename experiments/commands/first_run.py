@@ -10,9 +10,9 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.run.fabrics import AUTO
-from priolab.experiments.setup.machine import builds_guests
 from priolab.testbed.errors import LabError, Unavailable
 from priolab.testbed.guest import kernel
+from priolab.testbed.guest.usable import builds_guests
 
 _REAL_TIME = "netns"
 _VIRTUAL = "virtual"

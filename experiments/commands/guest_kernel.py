@@ -4,9 +4,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.setup import machine
 from priolab.testbed.errors import Unavailable
-from priolab.testbed.guest import kernel, prebuilt
+from priolab.testbed.guest import kernel, prebuilt, usable
 from priolab.testbed.home import kernel_command
 
 
@@ -33,8 +32,8 @@ def _do(options: Namespace, report: Report) -> int:
 def built_kernel(report: Report) -> kernel.BuildRecord:
     """Builds the guest kernel unless it is built already; returns its record. Raises LabError."""
     if not kernel.is_built():
-        if not machine.builds_guests():
-            raise Unavailable("the guest kernel", *machine.NO_GUESTS)
+        if not usable.builds_guests():
+            raise Unavailable("the guest kernel", *usable.NO_GUESTS)
         with report.kernel_progress() as tell:
             kernel.build(tell)
     record = kernel.record()

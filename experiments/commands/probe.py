@@ -48,7 +48,6 @@ from priolab.experiments.commands.target import (
     authorities,
     check_unhurried,
     parsed_address,
-    parsed_time_ns,
     parsed_url,
     reached,
     run_client,
@@ -59,6 +58,7 @@ from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of,
 from priolab.netem import units
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
 from priolab.testbed.process.scratch import scratch_folder
+from priolab.testbed.topology.end_words import parsed_time_ns
 
 _SLACK_NS = 60 * 10**9
 _AUTO = "auto"

@@ -35,6 +35,7 @@ from priolab.testbed.debian.downloads import Downloads, told
 from priolab.testbed.debian.suite_packages import knows_debian
 from priolab.testbed.errors import LabError, StepFailed, Unavailable
 from priolab.testbed.guest import kernel, kernel_source, prebuilt
+from priolab.testbed.guest.usable import builds_guests
 from priolab.testbed.home import ROOT, is_clone
 from priolab.testbed.process.interruption import Interrupted, raise_interrupted
 from priolab.testbed.process.search_path import find
@@ -316,7 +317,7 @@ def _build_kernel(python: Path) -> None:
 
 
 def _lacks_kernel() -> bool:
-    return machine.builds_guests() and not kernel.is_built()
+    return builds_guests() and not kernel.is_built()
 
 
 def say(text: str) -> None:

@@ -41,18 +41,18 @@ from priolab.experiments.commands.target import (
     addresses,
     authorities,
     parsed_address,
-    parsed_time_ns,
     parsed_url,
     reached,
     run_client,
 )
-from priolab.experiments.scenario.knob import whole
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.pages import site_page
 from priolab.netem import words
 from priolab.netem.link import Link
+from priolab.netem.parsers import whole
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
 from priolab.testbed.process.scratch import scratch_folder
+from priolab.testbed.topology.end_words import parsed_time_ns
 
 _FORMAT = 1
 _DIALECT = "plain+header"

@@ -18,7 +18,6 @@ from priolab.common.formats.events import Event
 from priolab.common.formats.files import content
 from priolab.common.formats.plan import Plan, Steps
 from priolab.common.formats.reading import read_journal
-from priolab.netem import units
 from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.process.processes import Process, module
 
@@ -146,20 +145,6 @@ def parsed_address(text: str) -> tuple[str, int | None]:
     if host is None or parts.netloc != text:
         raise ScenarioError("--connect", text, "HOST[:PORT]")
     return host, port
-
-
-def parsed_time_ns(where: str, text: str, least: str, most: str) -> int:
-    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`.
-
-    where: the name of the option that has the time, for the error. least, most: times with units.
-    """
-    try:
-        time_ns = units.parse_time_ns(text)
-        if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
-            return time_ns
-    except ValueError:
-        pass
-    raise ScenarioError(where, text, f"a time from {least} to {most}")
 
 
 def authorities(given: Path | None) -> Path:

@@ -11,16 +11,16 @@ from typing import Any
 from priolab.common.tuning import TunerKind
 from priolab.experiments.execution.request import Manner, Request, arms_for
 from priolab.experiments.run.fabrics import AUTO, FABRICS, choose
-from priolab.experiments.scenario.knob import whole
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import entry_of
 from priolab.experiments.setup.setup_request import MAKE_VARIABLE, words_in
 from priolab.netem import sampling, units
+from priolab.netem.parsers import whole
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import ScenarioError, UnknownKnob
+from priolab.testbed.topology.end_words import SEED_WORD
 
 _MOST_REPETITIONS = 1000
-_LARGEST_SEED = 2**32 - 1
 _SHORTEST_DEADLINE_NS = 10**8
 _LONGEST_DEADLINE_NS = 86_400 * 10**9
 _LONGEST_NAME_BYTES = 200
@@ -96,9 +96,9 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
             ),
             RunKnob(
                 name="SEED",
-                default="1",
-                parse=whole(0, _LARGEST_SEED),
-                allowed=f"0 to {_LARGEST_SEED}",
+                default=SEED_WORD.default,
+                parse=SEED_WORD.parse,
+                allowed=SEED_WORD.allowed,
                 meaning="seed of the first repetition; each further repetition adds 1. In the guest, runs with the same"
                 " scenario, seed and programs have the same events, to the nanosecond",
             ),

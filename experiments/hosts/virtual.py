@@ -7,26 +7,19 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from priolab.common.limits import too_low_for_run
-from priolab.common.running import TookTooLong
 from priolab.experiments.hosts.inside import QUIC, InGuest
 from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH
 from priolab.experiments.scenario.scenario import Scenario
-from priolab.experiments.setup import machine
 from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
-from priolab.netem.availability import NO_GUEST_KERNEL, lack_in_guest
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import absolute
-from priolab.testbed.errors import RAISE_LIMIT, Unavailable
-from priolab.testbed.guest import guest, kernel
+from priolab.testbed.errors import Unavailable
+from priolab.testbed.guest import guest, kernel, usable
 from priolab.testbed.guest.guest import Guest
-from priolab.testbed.home import kernel_command
-from priolab.testbed.process.processes import CALMER
-from priolab.testbed.process.search_path import find
-from priolab.testbed.topology.qdisc_check import check_qdisc
+from priolab.testbed.guest.usable import no_netem
 
 _TASKS = "priolab.experiments.run.guest_task"
 _LIBRARY_PATH = "LD_LIBRARY_PATH"
@@ -38,9 +31,6 @@ _MIB = 2**20
 _COPIES = 8
 # A guest has memory for a page of at least this size, so guests of smaller pages can carry out each other's runs.
 _SMALLEST_PAGE_BYTES = 2 * _MIB
-_PAGE_BYTES = 4096
-_TCP_PART = 17
-"""The kernel gives TCP a sixteenth of the memory that is free at its start, which is more than this part of all."""
 _AUTOTUNED_BYTES, _RECEIVED_BYTES = 4 * _MIB, 6 * _MIB
 """The size to which the kernel lets a send buffer grow, and a receive buffer: the last values of tcp_wmem, tcp_rmem."""
 # A browser's net log has 4.6 bytes per byte of payload. The log is in the guest's memory three times: as a file,
@@ -65,28 +55,12 @@ class Virtual(InGuest):
 
         The memory needs limits of this process that allow it, and a folder that is not mounted noexec.
         """
-        what = f"FABRIC={self.name}"
-        if not machine.builds_guests():
-            raise Unavailable(what, *machine.NO_GUESTS)
-        if lack := too_low_for_run(memory_mib(scenario)):
-            raise Unavailable(what, lack, RAISE_LIMIT)
-        if not kernel.is_built():
-            raise Unavailable(what, "the guest kernel is not built", f"run {kernel_command()}")
+        usable.check_machine(memory_mib(scenario))
         if scenario.service is not None and not kernel.can_serve():
             lack = "in a guest kernel before Linux 7.2 the server's work takes no time"
             raise Unavailable(f"SERVICE={scenario.service} with FABRIC={self.name}", lack, "use KERNEL=7.2")
         check_egress(scenario, shaper, no_netem)
-        check_qdisc(
-            scenario.link,
-            scenario.front_qdisc,
-            shaper,
-            no_netem,
-            _lack_of_qdisc,
-            netem_counts_bytes=kernel.counts_bytes(),
-        )
-        if shaper is Shaper.FERRY and (lack := _no_ferry()):
-            raise Unavailable(f"SHAPER={shaper}", lack, f"run {kernel_command()} after installing ethtool")
-        guest.memory_folder(memory_mib(scenario))
+        usable.check_links([scenario.link], scenario.front_qdisc, shaper, memory_mib(scenario))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns (netem, reason), then (ferry, None). reason: why guests have no netem; None if they have netem."""
@@ -163,31 +137,6 @@ def memory_room_mib(scenario: Scenario) -> int:
     return guest.memory_room_mib(memory_mib(scenario))
 
 
-def no_netem() -> str | None:
-    """Returns the reason why guests have no netem; None if they have it."""
-    if not kernel.is_built():
-        return NO_GUEST_KERNEL
-    return _lack_of_qdisc("netem")
-
-
-def _lack_of_qdisc(qdisc: str) -> str | None:
-    return _lack_of(f"NET_SCH_{qdisc.upper()}", lack_in_guest(qdisc))
-
-
-def _no_ferry() -> str | None:
-    if find("ethtool") is None:
-        return "ethtool is not installed"
-    return _lack_of("IP_MULTIPLE_TABLES", "the guest kernel is an older one without policy routing")
-
-
-def _lack_of(option: str, lack: str) -> str | None:
-    """Returns `lack` if the guest kernel does not have the option, None if it has; after a time-out, an explanation."""
-    try:
-        return None if kernel.offers(option) else lack
-    except TookTooLong as error:
-        return f"the guest kernel took more than {error.limit_s:g} s to list its options; {CALMER}"
-
-
 def _base_mib(scenario: Scenario) -> int:
     return _MEMORY_MIB + _COPIES * max(scenario.page.total_bytes, _SMALLEST_PAGE_BYTES) // 2 // _MIB
 
@@ -198,9 +147,7 @@ def _tcp_words(scenarios: Sequence[Scenario]) -> list[str]:
     The kernel gives TCP's buffers a sixteenth of the memory (tcp_init_mem). Beyond it, it shrinks send buffers, and
     windows to four segments: a slow transfer with no word of it. The first two values are the bounds of this pressure.
     """
-    most_mib = max(map(_more_tcp_mib, scenarios))
-    pages = most_mib * _MIB // _PAGE_BYTES
-    return [f'sysctl.net.ipv4.tcp_mem="{pages} {pages} {2 * pages}"'] if most_mib else []
+    return guest.tcp_words(max(map(_more_tcp_mib, scenarios)))
 
 
 def _more_tcp_mib(scenario: Scenario) -> int:
@@ -215,7 +162,7 @@ def _more_tcp_mib(scenario: Scenario) -> int:
     need_bytes = (2 if scenario.via else 1) * (sent_bytes + fetched_bytes) + _RECEIVED_BYTES
     need_bytes += (scenario.cross or 0) * _AUTOTUNED_BYTES
     need_mib = ceil(need_bytes / _MIB)
-    return need_mib if need_mib > _base_mib(scenario) // _TCP_PART else 0
+    return need_mib if need_mib > _base_mib(scenario) // guest.TCP_PART else 0
 
 
 def memory_mib(scenario: Scenario) -> int:

@@ -13,11 +13,11 @@ from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.fabric import MakesPlaces
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.run.checks.settings import check_kernel
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.run.page_loads import Conditions
 from priolab.experiments.run.steps import run_arm
 from priolab.testbed.errors import InvalidRun, LabError, StepFailed, Unavailable
+from priolab.testbed.guest.kernel_faults import check_kernel
 
 
 def tell(step: str) -> None:

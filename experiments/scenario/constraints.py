@@ -14,6 +14,7 @@ from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import HTTP1, Switch
 from priolab.proxy.template import placeholders
 from priolab.testbed.errors import ScenarioError
+from priolab.testbed.topology.end_words import check_cross
 
 Given = Callable[[str], str]
 """A function that returns the text given for the knob of that name, or the knob's default."""
@@ -137,10 +138,9 @@ def _check_cross(scenario: Scenario, given: Given) -> None:
     """Checks that cross traffic has a bottleneck in which the lab can count it. Raises ScenarioError."""
     if not scenario.cross:
         return
+    check_cross(scenario.link, scenario.cross_traffic, given("CROSS"))
     for fits, allowed in (
-        (scenario.link.rate_bit_s is not None, "0 with RATE=unlimited: without a bottleneck nothing competes"),
         (scenario.shaper_at is ShaperAt.LINK, "0 with SHAPER_AT=front: only the front sends through its interface"),
-        (scenario.link.trace is None, "0 with TRACE: the lab does not know which opportunities other flows use"),
         (scenario.plan is not PlanKind.PROBE, "0 with PLAN=probe: a probe waits for windows, not for the link"),
     ):
         if not fits:

@@ -11,28 +11,19 @@ from typing import Any
 from priolab.client import dialects
 from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
-from priolab.common.formats.files import printable
 from priolab.common.formats.page import MAPS, Page
 from priolab.common.formats.plan import Disturbance
 from priolab.common.tuning import TARGET_NS
 from priolab.experiments.scenario import constraints, page_bounds, pages, via_knobs
-from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, whole, words_of
-from priolab.experiments.scenario.scenario import (
-    LOWAT_AUTO,
-    LOWAT_MOST,
-    RECORD_LEAST,
-    RECORD_MOST,
-    ClientKind,
-    Scenario,
-    ShaperAt,
-)
+from priolab.experiments.scenario.knob import Knob, named, server_for
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, ClientKind, Scenario, ShaperAt
 from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import units, words
+from priolab.netem.parsers import one_or, size, whole, words_of
+from priolab.netem.words import Word
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed.errors import ScenarioError, UnknownKnob
-from priolab.testbed.topology.end_settings import CongestionControl, FrontQdisc
-
-STOCK = "stock"
+from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, STOCK, link_with, value_of
 
 SEVERAL: Mapping[str, str] = MappingProxyType(
     {"SERVER": "", "PROGRAM": "", "CONFIG": "", "CLIENT": "", "VIA": "via-", "VIA_LOWAT": "via-lowat-"}
@@ -49,7 +40,6 @@ NAMED_BY_PATH: Mapping[str, Callable[[str], bool]] = MappingProxyType(
 )
 """The knobs whose values may be paths of files that each run reads again; a function tells paths from other values."""
 
-_MOST_FLOWS = 32
 _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 
@@ -58,7 +48,7 @@ _AS_WINDOW = "as-window"
 
 
 def _lowat(text: str) -> int | str | None:
-    return LOWAT_AUTO if text == LOWAT_AUTO else one_or("none", size(1, LOWAT_MOST))(text)
+    return LOWAT_AUTO if text == LOWAT_AUTO else END_WORDS["LOWAT"].parse(text)
 
 
 def _target_ns(text: str) -> int:
@@ -81,16 +71,20 @@ def _whole_milliseconds(text: str) -> int:
     return delay_ns
 
 
-def _of_the_link(name: str, meaning: str) -> Knob:
-    word = words.WORDS[name]
+def _of(word: Word, name: str, field: str, meaning: str, default: str | None = None) -> Knob:
+    """Returns the knob of a word of the engine. default: an experiment's; None for the word's own."""
     return Knob(
         name=name,
-        default=word.default,
-        field=f"link.{word.field}",
+        default=word.default if default is None else default,
+        field=field,
         parse=word.parse,
         allowed=word.allowed,
         meaning=meaning,
     )
+
+
+def _of_the_link(name: str, meaning: str) -> Knob:
+    return _of(words.WORDS[name], name, f"link.{words.WORDS[name].field}", meaning)
 
 
 def _path(text: str) -> str:
@@ -187,7 +181,7 @@ _KNOBS = (
         default="131072",
         field="lowat",
         parse=_lowat,
-        allowed=f"1 to {LOWAT_MOST} bytes, or none, or auto",
+        allowed=f"{END_WORDS['LOWAT'].allowed}, or auto",
         meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none: no limit;"
         " auto: a tuner sets it per connection; several values, separated by commas, make an arm each",
     ),
@@ -199,39 +193,26 @@ _KNOBS = (
         allowed="a time from 1ms to 10s",
         meaning="with LOWAT=auto, the longest time that a byte should wait unsent in the kernel",
     ),
-    Knob(
-        name="SNDBUF",
-        default="4M",
-        field="sndbuf_bytes",
-        parse=lambda text: None if text == "stock" else size(4096, 2**30)(text.lower()),
-        allowed="4k to 1024M bytes, or stock",
-        meaning="send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning reaches on a"
+    _of(
+        END_WORDS["SNDBUF"],
+        "SNDBUF",
+        "sndbuf_bytes",
+        "send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning reaches on a"
         " busy connection; stock: the kernel's default",
+        "4M",
     ),
-    Knob(
-        name="CC",
-        default="cubic",
-        field="congestion_control",
-        parse=CongestionControl,
-        allowed=words_of(CongestionControl),
-        meaning="congestion control of the front",
+    _of(END_WORDS["CC"], "CC", "congestion_control", "congestion control of the front"),
+    _of(
+        END_WORDS["GSO"],
+        "GSO",
+        "gso_segments",
+        "largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the kernel's default",
     ),
-    Knob(
-        name="GSO",
-        default="stock",
-        field="gso_segments",
-        parse=one_or("stock", whole(1, 65535)),
-        allowed="1 to 65535 segments, or stock",
-        meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the kernel's"
-        " default",
-    ),
-    Knob(
-        name="FRONT_QDISC",
-        default=STOCK,
-        field="front_qdisc",
-        parse=one_or(STOCK, FrontQdisc),
-        allowed=f"{words_of(FrontQdisc)}, or {STOCK}",
-        meaning="queueing discipline of the front's own device, what net.core.default_qdisc sets on a real one; fq:"
+    _of(
+        END_WORDS["FRONT_QDISC"],
+        "FRONT_QDISC",
+        "front_qdisc",
+        "queueing discipline of the front's own device, what net.core.default_qdisc sets on a real one; fq:"
         " with its pacing; stock: none, as devices of namespaces and containers have",
     ),
     _of_the_link(
@@ -293,23 +274,14 @@ _KNOBS = (
         meaning="where the bottleneck is; link: in a network namespace or container between front and client; front: on"
         " the front's own interface, where the kernel holds bytes in the socket instead of the bottleneck queue",
     ),
-    Knob(
-        name="CROSS",
-        default="0",
-        field="cross",
-        parse=whole(0, _MOST_FLOWS),
-        allowed=f"0 to {_MOST_FLOWS} flows",
-        meaning="cross traffic: competing bulk flows toward the client, through the same bottleneck queue, which begin"
+    _of(
+        CROSS_WORDS["CROSS"],
+        "CROSS",
+        "cross",
+        "cross traffic: competing bulk flows toward the client, through the same bottleneck queue, which begin"
         " before the page loads",
     ),
-    Knob(
-        name="CROSS_CC",
-        default="cubic",
-        field="cross_cc",
-        parse=CongestionControl,
-        allowed=words_of(CongestionControl),
-        meaning="congestion control of the cross traffic",
-    ),
+    _of(CROSS_WORDS["CROSS_CC"], "CROSS_CC", "cross_cc", "congestion control of the cross traffic"),
     *via_knobs.KNOBS,
     Knob(
         name="CLIENT",
@@ -462,24 +434,10 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
     knobs = with_defaults(knobs)
     groups: dict[str, dict[str, Any]] = {name: {} for name in ("", "link", "via", "via_link")}
     for knob in _KNOBS:
-        text = knobs[knob.name].strip()
-        try:
-            value = knob.parse(text)
-        except ValueError as error:
-            given = f"{printable(text)} ({error})" if knob.name in _TRACES else text
-            raise ScenarioError(knob.name, given, knob.allowed) from None
         group, _, field = knob.field.rpartition(".")
-        groups[group][field] = value
-    fields, link = groups[""], groups["link"]
-    if link["trace"] is not None and knobs["RATE"] != KNOBS["RATE"].default:
-        raise ScenarioError("RATE", knobs["RATE"], "the default with TRACE, which has the rate")
-    try:
-        fields["link"] = words.link_of(link)
-    except ValueError as error:
-        field, _, allowed = str(error).partition(": allowed ")
-        name = field.upper()
-        said = (*_TRACES, "QUEUE")
-        raise ScenarioError(name, knobs[name], allowed if name in said else KNOBS[name].allowed) from None
+        groups[group][field] = value_of(knob.name, knobs[knob.name], knob)
+    fields = groups[""]
+    fields["link"] = link_with(groups["link"], knobs)
     fields["via"] = via_knobs.via_from(groups["via"], groups["via_link"], knobs)
     _build_page(fields, knobs, page)
     scenario = Scenario(**fields)
@@ -487,7 +445,6 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
     return scenario
 
 
-_TRACES = ("TRACE", "TRACE_UP")
 _PARAMETERS = (("SIZE", "size_bytes"), ("JS_DELAY", "script_delay_ns"))
 
 

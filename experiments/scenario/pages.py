@@ -21,9 +21,9 @@ from priolab.common.formats.files import printable
 from priolab.common.formats.page import Chunk, Page, Resource
 from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.scenario.har import SUFFIXES, Recorded, read_har
-from priolab.experiments.scenario.knob import size
 from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RESOURCES_MOST, SCRIPT, SIZE_MOST
 from priolab.netem import units, words
+from priolab.netem.parsers import size
 from priolab.testbed.errors import ScenarioError
 
 _CATALOGUE = Path(__file__).resolve().parent / "pages"

@@ -23,9 +23,6 @@ from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffi
 LOWAT_AUTO = AUTO
 """The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
 
-LOWAT_MOST = 2**32 - 1
-"""The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
-
 
 RECORD_LEAST, RECORD_MOST = 512, 16_384
 """Bounds of RECORD, in bytes of plaintext. RFC 8446, 5.1 sets the upper bound; the lower bound is the lab's choice."""

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from priolab.experiments.scenario.knob import Knob, named, one_or, server_for, size, words_of
-from priolab.experiments.scenario.scenario import LOWAT_MOST, Via, ViaHttp
+from priolab.experiments.scenario.knob import Knob, named, server_for
+from priolab.experiments.scenario.scenario import Via, ViaHttp
 from priolab.netem import words
+from priolab.netem.parsers import one_or, size, words_of
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import HTTP1
 from priolab.testbed.errors import ScenarioError
+from priolab.testbed.topology.end_words import LOWAT_MOST
 
 
 def _of_the_link(knob: str, default: str, field: str, meaning: str) -> Knob:

@@ -1,32 +1,19 @@
 """Facts about this machine that a set-up depends on."""
 
 import os
-import platform
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
-from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.setup.packages import Want
 from priolab.testbed.debian.apt import Rights
 from priolab.testbed.process.search_path import find
+from priolab.testbed.topology.usable import namespaces_refused
 
 _RELEASE = Path("/etc/os-release")
-_SETTINGS = Path("/proc/sys")
 _PATIENCE_S = 30.0
-_FORBIDDING: Mapping[str, tuple[str, str]] = {
-    "kernel.unprivileged_userns_clone": ("0", "1"),
-    "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
-    "user.max_user_namespaces": ("0", "10000"),
-}
-"""Kernel settings that may deny user namespaces to ordinary users: for each, a value that denies and one that allows.
-
-Older releases of Debian have the first setting. Ubuntu has had the second setting since 23.10, with the value that
-denies.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,15 +96,6 @@ def _rights() -> Rights:
     return Rights.SUDO if asked.returncode == 0 else Rights.NONE
 
 
-NO_GUESTS = ("User-Mode Linux exists for x86-64 Linux only", "use FABRIC=compose or FABRIC=netns")
-"""The reason why other machines have no guests, and the remedy."""
-
-
-def builds_guests() -> bool:
-    """Returns True if this machine is one that can build and run the guest: Linux on x86-64."""
-    return (platform.system(), platform.machine()) == ("Linux", "x86_64")
-
-
 def cache_trouble() -> str | None:
     """Makes the cache folder if need be; returns why it cannot be written, or None if it can be written."""
     folder = cache_folder()
@@ -129,39 +107,6 @@ def cache_trouble() -> str | None:
         return None
     why = "read-only file system" if os.statvfs(folder).f_flag & os.ST_RDONLY else "permission denied"
     return f"the cache folder {folder} cannot be written: {why}"
-
-
-def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) -> str | None:
-    """Returns the setting that denies namespaces to this user, and the remedy; None if no setting does.
-
-    settings: the folder with the kernel's settings. is_root: True if the user is root; None to ask the system.
-    """
-    if os.geteuid() == 0 if is_root is None else is_root:
-        return None
-    for name, (forbids, allows) in _FORBIDDING.items():
-        try:
-            value = (settings / name.replace(".", "/")).read_text().strip()
-        except OSError:
-            continue
-        if value == forbids:
-            remedy = f"run as root, or `sudo sysctl {name}={allows}`"
-            return f"the setting {name}={value} forbids user namespaces to ordinary users; {remedy}"
-    return None
-
-
-@cache
-def namespaces_refused() -> str | None:
-    """Tries to make namespaces. Returns the reason why this user may not, and the remedy; None if the user may.
-
-    A system may refuse a user namespace, or make one and refuse everything in it.
-    """
-    if os.geteuid() == 0:
-        return None
-    try:
-        finished(["unshare", "--user", "--map-current-user", "--mount", "true"], _PATIENCE_S).checked()
-    except ProgramFailed as error:
-        return no_namespaces() or f"this system refuses namespaces to ordinary users ({error}); run as root"
-    return None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from priolab.common.plural import counted
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.target import parsed_time_ns
 from priolab.experiments.execution.invocation import check_only
 from priolab.experiments.execution.progress import Progress
 from priolab.extras.gate import reports, runs, site
@@ -23,6 +22,7 @@ from priolab.proxy.server import catalogue as servers
 from priolab.testbed.documents import check_document, write_document
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
 from priolab.testbed.process.interruption import Interrupted, limited
+from priolab.testbed.topology.end_words import parsed_time_ns
 
 KNOBS_ALLOWED = (
     *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),

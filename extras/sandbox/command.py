@@ -13,9 +13,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
-from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.target import parsed_time_ns
 from priolab.extras.sandbox import knobs, report, session, terminal
 from priolab.extras.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.extras.sandbox.outcome import CODES, Ending, Outcome
@@ -24,6 +23,7 @@ from priolab.extras.sandbox.target import Target
 from priolab.testbed.documents import check_document
 from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.process.streams import closed
+from priolab.testbed.topology.end_words import parsed_time_ns
 
 _STEP = "sandbox"
 _EXAMPLES = """\
@@ -106,14 +106,21 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=sandbox, command=(), from_make=False, knobs=knobs.ALLOWED)
 
 
-def sandbox(options: argparse.Namespace, shown: Report) -> int:
+class Screen(Protocol):
+    """Writes a line about a failure for people."""
+
+    def complain(self, text: str) -> None:
+        """Writes the line."""
+
+
+def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
     wish = wish_of(options)
     for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
-    fabric, why = session.usable(wish)
-    if not fabric.virtual_clock and why != "as asked":
+    where, why = session.usable(wish)
+    if where == session.NAMESPACES and wish.fabric == session.AUTO:
         _aside(f"note: {why}")
     for note in report.rates_in_bytes(dict(_named(options.words))):
         _aside(note)
@@ -124,7 +131,7 @@ def sandbox(options: argparse.Namespace, shown: Report) -> int:
             for path in (options.server_output, options.json)
         )
         room = stack.enter_context(session.room())
-        outcome = session.carry_out(wish, fabric, room, output.hear)
+        outcome = session.carry_out(wish, where, room, output.hear)
         output.end()
         if servers:
             servers.write(b"".join(output.servers))
@@ -164,7 +171,7 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
     size = terminal.window() if terminal.is_here() and not options.both else None
     usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
     order = Order(
-        knobs=knobs.of_scenario(given),
+        knobs=knobs.of_way(given),
         seed=knobs.seed(given),
         client=tuple(options.command),
         server=None if options.server is None else _server(options.server),
@@ -177,7 +184,7 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
         fair=options.scheduler == "default",
         interval_ns=parsed_time_ns("--interval", options.interval, "1us", "3600s") if sampled else None,
         places=places,
-        links={name: knobs.of_scenario(of_link) for name, of_link in links.items()},
+        links={name: knobs.of_way(of_link) for name, of_link in links.items()},
         waits=waits,
         ipv6=options.ipv6,
         terminal=size,

@@ -6,33 +6,32 @@ those of the link of another place.
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from priolab.experiments.execution.invocation import RUN_KNOBS, check_only
-from priolab.experiments.scenario.knobs import KNOBS, STOCK, scenario_from
 from priolab.netem import units
 from priolab.netem.words import WORDS, packed_traces
 from priolab.testbed.errors import ScenarioError
+from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, SEED_WORD, value_of, way_from
 
 _NONE = "none"
-_OF_TCP = ("LOWAT", "SNDBUF", "CC", "GSO", "FRONT_QDISC")
-_OF_CROSS = ("CROSS", "CROSS_CC")
-OF_LINK = (*WORDS, *_OF_CROSS, *_OF_TCP)
+_WORDS = {**WORDS, **CROSS_WORDS, **END_WORDS}
+OF_LINK = tuple(_WORDS)
 """The knobs of the link and of the server's TCP."""
 
-FABRIC, SEED = "FABRIC", "SEED"
+FABRIC, SEED, AUTO = "FABRIC", "SEED", "auto"
 ALLOWED = (*OF_LINK, FABRIC, SEED)
 """All knobs of a sandbox."""
 
 _LEAST_MIB, _MOST_MIB = 128, 2**16
 
-_DEFAULTS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": "1000", "LOWAT": "none", "SNDBUF": STOCK}
+_DEFAULTS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": "1000"}
 """The values that differ from the defaults of an experiment. QUEUE is as long as that of a Linux device."""
 
 
 def default(name: str) -> str:
     """Returns the value of a knob that is not given."""
-    if name in (FABRIC, SEED):
-        return RUN_KNOBS[name].default
-    return _DEFAULTS.get(name, KNOBS[name].default)
+    if name == FABRIC:
+        return AUTO
+    word = SEED_WORD if name == SEED else _WORDS[name]
+    return _DEFAULTS.get(name, word.default)
 
 
 def parsed(words: Iterable[str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
@@ -68,30 +67,27 @@ def check_link(place: str, given: Mapping[str, str], places: Iterable[str]) -> N
 
 def check(given: Mapping[str, str]) -> None:
     """Checks the names of knobs, and the values of SEED and LOWAT. Raises ScenarioError."""
-    check_only(given, ALLOWED, f"the knobs of `priolab sandbox`: {', '.join(ALLOWED)}")
+    for name, value in given.items():
+        if name not in ALLOWED:
+            raise ScenarioError(name, value, f"the knobs of `priolab sandbox`: {', '.join(ALLOWED)}")
     if given.get("LOWAT") == "auto":
-        raise ScenarioError("LOWAT", "auto", f"{KNOBS['LOWAT'].allowed.removesuffix(', or auto')} in a sandbox")
+        raise ScenarioError("LOWAT", "auto", f"{END_WORDS['LOWAT'].allowed} in a sandbox")
 
 
-def of_scenario(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the knobs of a scenario: those given, and the values that differ from an experiment's.
+def of_way(given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the knobs of a way: those given, and the values that differ from an experiment's.
 
     A trace has the rate, and a guest cannot read its file: its knob holds the trace itself. Raises ScenarioError.
     """
     knobs = _DEFAULTS | {name: value for name, value in given.items() if name in OF_LINK}
     if knobs.get("TRACE", _NONE) != _NONE and "RATE" not in given:
         del knobs["RATE"]
-    return {**knobs, **packed_traces(scenario_from(knobs).link)}
+    return {**knobs, **packed_traces(way_from(knobs).link)}
 
 
 def seed(given: Mapping[str, str]) -> int:
     """Returns the value of SEED. Raises ScenarioError."""
-    run_knob = RUN_KNOBS[SEED]
-    text = given.get(SEED, run_knob.default)
-    try:
-        return int(run_knob.parse(text))
-    except ValueError:
-        raise ScenarioError(SEED, text, run_knob.allowed) from None
+    return int(value_of(SEED, given.get(SEED, SEED_WORD.default), SEED_WORD))
 
 
 def memory_mib(text: str | None) -> int | None:

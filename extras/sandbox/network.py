@@ -103,7 +103,7 @@ class Network:
                 if name != CLIENT:
                     folder.mkdir(parents=True)
                 shaped = LinkNamespace(link, self._usual, folder / "ferry", ipv6=order.ipv6).shaping(
-                    order.scenarios[name].link,
+                    order.ways[name].link,
                     None,
                     seed=order.seed + order.numbers[name],
                     folder=folder,

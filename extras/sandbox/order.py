@@ -10,10 +10,9 @@ from typing import Self
 import msgspec
 
 from priolab.common.formats.files import read_json, write_json
-from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.scenario.scenario import Scenario
 from priolab.extras.sandbox.typed import Size
 from priolab.testbed.errors import ScenarioError
+from priolab.testbed.topology.end_words import Way, way_from
 
 CLIENT, SERVER = "client", "server"
 """The names of the first two places, and of the machines for the programs in them."""
@@ -53,7 +52,7 @@ def check_place(option: str, name: str, others: Collection[str]) -> None:
 class Order:
     """A sandbox to carry out.
 
-    knobs: the scenario as knobs, of which those of the link and of the server's TCP have an effect. client, server: the
+    knobs: those of the client's link and of the server's TCP. client, server: the
     argument lists of the programs; None for no server. environment: that of the programs. folder: their current folder.
     limit_ns: the longest time of the client, by the clock of the places. sysctls: place, name and value of each.
     wait: when the client starts: AT_ONCE, LISTENS, or the number of the port at which the server must listen.
@@ -94,14 +93,14 @@ class Order:
     open_files: tuple[int, int] | None = None
 
     @cached_property
-    def scenario(self) -> Scenario:
-        """The scenario that the knobs describe."""
-        return scenario_from(self.knobs)
+    def way(self) -> Way:
+        """The client's link, the settings of the server's end, and the cross traffic."""
+        return way_from(self.knobs)
 
     @cached_property
-    def scenarios(self) -> Mapping[str, Scenario]:
-        """The scenarios of all links, by the names of their places."""
-        return {CLIENT: self.scenario, **{name: scenario_from(knobs) for name, knobs in self.links.items()}}
+    def ways(self) -> Mapping[str, Way]:
+        """Those of all links, by the names of their places."""
+        return {CLIENT: self.way, **{name: way_from(knobs) for name, knobs in self.links.items()}}
 
     def texts(self, name: str) -> Mapping[str, str]:
         """Returns the knobs of the link of a place."""

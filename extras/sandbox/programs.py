@@ -116,7 +116,7 @@ class Programs:
         looks = [each.look for each in links]
         if journal is None:
             return looks
-        steps = [step.at_ns for each in self._order.scenarios.values() for step in each.link.rate_steps]
+        steps = [step.at_ns for each in self._order.ways.values() for step in each.link.rate_steps]
         steps_ns = [self._began_ns + at_ns for at_ns in steps]
         return [Pace(journal, [*looks, journal.look], self._places.values(), self._selector, steps_ns).look]
 

@@ -29,8 +29,8 @@ def rates_in_bytes(knobs: Mapping[str, str]) -> Iterator[str]:
 
 def lines(order: Order, outcome: Outcome) -> Iterator[str]:
     """Yields the lines for people."""
-    for name, scenario in order.scenarios.items():
-        yield f"the link{'' if order.is_pair else f' of {name}'}: {_link(scenario.link, order.texts(name))}"
+    for name, way in order.ways.items():
+        yield f"the link{'' if order.is_pair else f' of {name}'}: {_link(way.link, order.texts(name))}"
     made = outcome.connections
     yield f"the client took {outcome.duration_ns / _NS:.6f} s"
     yield _way("the client", outcome.down, CLIENT, outcome) + _from(outcome.up if outcome.beside else None)
@@ -43,8 +43,8 @@ def lines(order: Order, outcome: Outcome) -> Iterator[str]:
         yield f"{counted(len(made), 'TCP connection')}, shortest round trip {min(trips) / 1000:.3f} ms"
     for name, sizes in outcome.queue_bytes.items():
         ways = {"down": f"toward the {name}", "up": f"from the {name}"}
-        for way, size_bytes in sizes.items():
-            yield f"the bottleneck queue {ways[way]} holds {size_bytes} bytes"
+        for direction, size_bytes in sizes.items():
+            yield f"the bottleneck queue {ways[direction]} holds {size_bytes} bytes"
     queues = {"": outcome.longest_queue} | {
         f" toward {name}": each.longest_queue for name, each in outcome.beside.items()
     }
@@ -130,7 +130,7 @@ def document(order: Order, outcome: Outcome) -> dict[str, Any]:
 
     links: the links by the names of their places, with the fields of netem.link.Link; of a trace its mean rate.
     """
-    told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in order.scenarios.items()}}
+    told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in order.ways.items()}}
     if not outcome.queue_bytes:
         del told["queue_bytes"]
     if not outcome.beside:

@@ -159,7 +159,7 @@ class Sandbox:
             if name not in (CLIENT, SERVER, *further):
                 raise ScenarioError("place", name, ", ".join((CLIENT, SERVER, *further)))
         self._order = Order(
-            knobs=knobs.of_scenario(given),
+            knobs=knobs.of_way(given),
             seed=knobs.seed(given),
             client=(),
             server=None,
@@ -223,7 +223,7 @@ class Sandbox:
         knobs.check(given)
         order = replace(
             self._order,
-            knobs=knobs.of_scenario(given),
+            knobs=knobs.of_way(given),
             seed=knobs.seed(given),
             client=_split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
@@ -238,9 +238,9 @@ class Sandbox:
             samples=samples,
             fresh=self._fresh,
         )
-        fabric, _ = session.usable(wish)
+        where, _ = session.usable(wish)
         frames: list[Said] = []
-        outcome = session.carry_out(wish, fabric, self._room, frames.extend)
+        outcome = session.carry_out(wish, where, self._room, frames.extend)
         if outcome.ending is not Ending.ENDED:
             raise StepFailed("sandbox", outcome.reason or outcome.ending)
         return Result(outcome=outcome, frames=frames)
@@ -261,7 +261,7 @@ def _links(places: Mapping[str, Place]) -> dict[str, dict[str, str]]:
     """Returns the knobs of the places' links. Raises ScenarioError."""
     for name, place in places.items():
         knobs.check_link(name, place.link, places)
-    return {name: knobs.of_scenario(place.link) for name, place in places.items() if place.link}
+    return {name: knobs.of_way(place.link) for name, place in places.items() if place.link}
 
 
 def _split(command: Command) -> tuple[str, ...]:

@@ -19,10 +19,6 @@ import msgspec
 
 from priolab.common.formats.files import read_json
 from priolab.common.limits import too_low_for_run
-from priolab.experiments.hosts.fabric import Fabric
-from priolab.experiments.hosts.namespaces.netns import entering
-from priolab.experiments.hosts.virtual import guest_for
-from priolab.experiments.run.fabrics import AUTO, choose
 from priolab.extras.sandbox import pcapng
 from priolab.extras.sandbox.order import Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
@@ -33,17 +29,28 @@ from priolab.extras.sandbox.target import Target
 from priolab.extras.sandbox.terminal import KERNEL_WORD, Terminal, joined
 from priolab.testbed.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
 from priolab.testbed.guest import guest, kernel
+from priolab.testbed.guest import usable as of_guests
+from priolab.testbed.guest.guest import Guest
 from priolab.testbed.home import kernel_command
 from priolab.testbed.process import jobs
 from priolab.testbed.process.command_process import Work
 from priolab.testbed.process.processes import module
 from priolab.testbed.process.scratch import scratch_folder
 from priolab.testbed.process.search_path import find
+from priolab.testbed.topology import usable as of_namespaces
+from priolab.testbed.topology.usable import entering
 
 _NAME = "sandbox"
 _TMP = "/tmp"  # noqa: S108
 _TASKS = "priolab.extras.sandbox.task"
-_GUESTS_FABRIC = "virtual"
+GUEST, NAMESPACES, AUTO = of_guests.FABRIC, of_namespaces.FABRIC, "auto"
+"""The values of FABRIC; AUTO stands for the first of the others that can be used."""
+
+_AS_ASKED = "as asked"
+_MEMORY_MIB = 520
+_TCP_MIB, _FLOW_MIB = 10, 4
+"""The memory for the buffers of some connections, and for those of a flow of cross traffic."""
+
 _Told = TypeVar("_Told")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _KERNEL = ("bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "mqueue", "proc")
@@ -56,7 +63,7 @@ class Wish:
     """A wish of somebody. order: without programs to keep open, and tcpdump.
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
-    clock. memory_mib: the guest's memory; None for as much as an experiment's guest has. capture, samples: the files
+    clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files
     for packets and for samples; None for none. fresh: True for a guest of its own.
     """
 
@@ -70,21 +77,33 @@ class Wish:
     fresh: bool = False
 
 
-def usable(wish: Wish) -> tuple[Fabric, str]:
-    """Returns the fabric for it, and the reason for the choice. Raises ScenarioError and Unavailable."""
-    if wish.fabric not in (AUTO, "virtual", "netns"):
-        raise ScenarioError("FABRIC", wish.fabric, "auto, virtual, netns")
-    scenarios = [*wish.order.scenarios.values()]
+def usable(wish: Wish) -> tuple[str, str]:
+    """Returns where to carry it out, GUEST or NAMESPACES, and the reason. Raises ScenarioError and Unavailable."""
+    if wish.fabric not in (AUTO, GUEST, NAMESPACES):
+        raise ScenarioError("FABRIC", wish.fabric, ", ".join((AUTO, GUEST, NAMESPACES)))
     if wish.fabric != AUTO:
-        return choose(wish.fabric, scenarios, None)
+        _check_usable(wish.fabric, wish.order)
+        return wish.fabric, _AS_ASKED
     try:
-        return choose(_GUESTS_FABRIC, scenarios, None)
+        _check_usable(GUEST, wish.order)
     except Unavailable as error:
         try:
-            fabric, _ = choose("netns", scenarios, None)
+            _check_usable(NAMESPACES, wish.order)
         except Unavailable:
             raise error from None
-        return fabric, f"on this machine's clock and files, which programs may write; results differ: {error}"
+        return NAMESPACES, f"on this machine's clock and files, which programs may write; results differ: {error}"
+    return GUEST, _AS_ASKED
+
+
+def _check_usable(where: str, order: Order) -> None:
+    """Raises Unavailable if this machine cannot carry the order out there."""
+    links, own = [way.link for way in order.ways.values()], order.way.server.qdisc
+    if where == GUEST:
+        of_guests.check_machine(_MEMORY_MIB)
+        of_guests.check_links(links, own, None, _MEMORY_MIB)
+    else:
+        of_namespaces.check_machine()
+        of_namespaces.check_links(links, own, None)
 
 
 @contextmanager
@@ -94,12 +113,12 @@ def room() -> Iterator[Path]:
         yield folder
 
 
-def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[Said]], None]) -> Outcome:
+def carry_out(wish: Wish, where: str, room: Path, hear: Callable[[Iterable[Said]], None]) -> Outcome:
     """Carries it out, and returns the outcome. Raises LabError.
 
     room: a folder for the files. hear: called with what the programs have written since the last call.
     """
-    order = _completed(wish, fabric)
+    order = _completed(wish, where)
     files = Files(Path(tempfile.mkdtemp(dir=room)))
     try:
         order.write(files)
@@ -112,7 +131,7 @@ def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[S
             )
             with ExitStack() as meanwhile:
                 terminal = meanwhile.enter_context(Terminal(files)) if order.terminal else None
-                outcome = _Run(wish, order, fabric, files, hear, terminal).outcome()
+                outcome = _Run(wish, order, files, hear, terminal).outcome()
             captures = [(name, files.capture(name)) for name in order.numbers]
             if capture and all(path.exists() for _, path in captures):
                 capture.write(pcapng.joined(captures))
@@ -123,9 +142,9 @@ def carry_out(wish: Wish, fabric: Fabric, room: Path, hear: Callable[[Iterable[S
         shutil.rmtree(files.path, ignore_errors=True)
 
 
-def _completed(wish: Wish, fabric: Fabric) -> Order:
+def _completed(wish: Wish, where: str) -> Order:
     order = wish.order
-    isolated = fabric.name == _GUESTS_FABRIC
+    isolated = where == GUEST
     tcpdump = find("tcpdump") if wish.capture is not None else None
     if wish.capture is not None and tcpdump is None:
         raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
@@ -155,7 +174,7 @@ def _check_nothing_of_guests(wish: Wish) -> None:
         ("--memory", wish.memory_mib is not None, "use this machine's memory"),
     ):
         if given:
-            raise ScenarioError(option, "", f"FABRIC={_GUESTS_FABRIC} alone: elsewhere programs {what}")
+            raise ScenarioError(option, "", f"FABRIC={GUEST} alone: elsewhere programs {what}")
 
 
 def _views_of_the_kernel() -> Iterator[str]:
@@ -203,7 +222,6 @@ class _Run:
 
     wish: Wish
     order: Order
-    fabric: Fabric
     files: Files
     hear: Callable[[Iterable[Said]], None]
     terminal: Terminal | None
@@ -233,18 +251,27 @@ class _Run:
         if not self.order.isolated:
             return Work(command=self._on_real_clock, one_cpu=False)
         guest.compile_modules("extras/sandbox")
-        scenarios = [*self.order.scenarios.values()]
-        self.fabric.prepare(scenarios, None, lambda _: None)
-        settings = replace(guest_for(scenarios), tasks=_TASKS, own_clock=True, environment=MARK, ipv6=self.order.ipv6)
-        settings = replace(settings, memory_mib=self.wish.memory_mib or settings.memory_mib)
-        if self.terminal:
-            settings = replace(settings, words=(*settings.words, KERNEL_WORD))
+        guest.compile_modules()
+        settings = self._guest()
         return Work(
             command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
             one_cpu=True,
             kind=None if self.wish.fresh or self.terminal else settings.kind,
             further=partial(self._in_guest, guest.further),
             programs=frozenset(self.order.programs),
+        )
+
+    def _guest(self) -> Guest:
+        flows = max(way.cross.flows if way.cross else 0 for way in self.order.ways.values())
+        tcp_mib = _TCP_MIB + flows * _FLOW_MIB
+        words = guest.tcp_words(tcp_mib if tcp_mib > _MEMORY_MIB // guest.TCP_PART else 0)
+        return Guest(
+            tasks=_TASKS,
+            memory_mib=self.wish.memory_mib or _MEMORY_MIB,
+            environment=MARK,
+            words=(*words, KERNEL_WORD) if self.terminal else words,
+            own_clock=True,
+            ipv6=self.order.ipv6,
         )
 
     def _in_guest(self, tell: Callable[[Sequence[Path], Path], _Told], scratch: Path) -> _Told:

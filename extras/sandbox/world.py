@@ -9,8 +9,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from priolab.common.formats.files import write_json
-from priolab.experiments.run.checks.settings import check_kernel
-from priolab.experiments.scenario.scenario import Scenario
 from priolab.extras.sandbox.connections import Ends, joined
 from priolab.extras.sandbox.network import Network
 from priolab.extras.sandbox.order import CLIENT, SERVER, Files, Order
@@ -24,11 +22,13 @@ from priolab.netem import shaper as shapers
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import LabError, StepFailed, Unavailable
+from priolab.testbed.guest.kernel_faults import check_kernel
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology import pair
 from priolab.testbed.topology.active import ActiveCross, ActiveLink
 from priolab.testbed.topology.cross_traffic import crossing
 from priolab.testbed.topology.end_settings import CongestionControl
+from priolab.testbed.topology.end_words import Way
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.pair import CC
 from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE
@@ -56,7 +56,6 @@ def carry_out(order: Order, files: Files, usual: Shaper | None, *, seeded: bool,
 
 
 def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int) -> Outcome:
-    scenario = order.scenario
     scratch = Path(os.environ.get("TMPDIR", "/run")) / "sandbox"
     scratch.mkdir(exist_ok=True)
     with ExitStack() as stack:
@@ -64,7 +63,7 @@ def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int)
         places = network.places
         _set(order, places)
         active = stack.enter_context(network.shaping())
-        stack.enter_context(_crossing(places[CLIENT], network.links[CLIENT], scenario, active[CLIENT], scratch))
+        stack.enter_context(_crossing(places[CLIENT], network.links[CLIENT], order.way, active[CLIENT], scratch))
         ends = {
             name: stack.enter_context(Ends(place, order.addresses, ipv6=order.ipv6)) for name, place in places.items()
         }
@@ -93,7 +92,7 @@ def _counted(
 
     def direction(name: str, way: str) -> Direction:
         size_bytes = network.arrived_bytes(name) if way == "down" else network.sent_bytes(name)
-        dropped, lost = _drops(active[name], order.scenarios[name], way) if name in active else (0, 0)
+        dropped, lost = _drops(active[name], order.ways[name].link, way) if name in active else (0, 0)
         return Direction(bytes=size_bytes, dropped=dropped, lost=lost)
 
     others = () if order.is_pair else [name for name in network.places if name != CLIENT]
@@ -103,7 +102,7 @@ def _counted(
         down=direction(CLIENT, "down"),
         up=direction(CLIENT, "up"),
         longest_queue=queue(CLIENT),
-        queue_bytes={name: _queue_bytes(each.link) for name, each in order.scenarios.items() if each.link.counts_bytes},
+        queue_bytes={name: _queue_bytes(each.link) for name, each in order.ways.items() if each.link.counts_bytes},
         beside={
             name: Beside(down=direction(name, "down"), up=direction(name, "up"), longest_queue=queue(name))
             for name in others
@@ -119,14 +118,14 @@ def _queue_bytes(link: Link) -> dict[str, int]:
 
 def _set(order: Order, places: Mapping[str, Namespace]) -> None:
     """Sets what the knobs and --set ask for. Raises StepFailed and Unavailable."""
-    scenario = order.scenario
-    pair.apply_settings(places[CLIENT], places[SERVER], scenario.front_settings)
+    settings = order.way.server
+    pair.apply_settings(places[CLIENT], places[SERVER], settings)
     asked_for = {name for name, sysctl, _ in order.sysctls if sysctl == CC}
     for where in places:
         if where not in asked_for:
-            _choose(places[where], scenario.congestion_control if where == SERVER else CongestionControl.CUBIC)
+            _choose(places[where], settings.congestion_control if where == SERVER else CongestionControl.CUBIC)
     for name in order.links:
-        if order.scenarios[name].link.ecn:
+        if order.ways[name].link.ecn:
             places[name].write_sysctl(pair.ECN, pair.ECN_ON)
     for place, name, value in order.sysctls:
         places[place].write_sysctl(name, value)
@@ -148,12 +147,11 @@ def _choose(place: Namespace, congestion_control: str) -> None:
 
 
 def _crossing(
-    client: Namespace, link: Namespace, scenario: Scenario, active: ActiveLink, folder: Path
+    client: Namespace, link: Namespace, way: Way, active: ActiveLink, folder: Path
 ) -> AbstractContextManager[ActiveCross | None]:
-    traffic = scenario.cross_traffic
-    if traffic is None:
+    if way.cross is None:
         return nullcontext()
-    return crossing(client, link, scenario.link, traffic, active.shaper, folder=folder, interval_ns=None)
+    return crossing(client, link, way.link, way.cross, active.shaper, folder=folder, interval_ns=None)
 
 
 def _sampling(
@@ -178,7 +176,7 @@ def _capturing(order: Order, places: Mapping[str, Namespace], files: Files) -> I
         time.sleep(tap.LAST_BLOCK_S + 0.5)
 
 
-def _drops(active: ActiveLink, scenario: Scenario, name: str) -> tuple[int, int]:
+def _drops(active: ActiveLink, link: Link, name: str) -> tuple[int, int]:
     """Returns the packets that the queue dropped, and those that the link lost at random.
 
     Raises StepFailed if the ferry did not take all packets: no link that was asked for loses these.
@@ -188,7 +186,7 @@ def _drops(active: ActiveLink, scenario: Scenario, name: str) -> tuple[int, int]
         if lost := counters.get("kernel_drops", 0) + counters.get("refused", 0):
             raise StepFailed("the link (ferry)", f"{lost} packets came at once, more than it can take; send fewer")
         return counters.get("dropped", 0), counters.get("lost", 0)
-    stages = shapers.stages(scenario.link, TO_CLIENT, TO_FRONT)[name]
+    stages = shapers.stages(link, TO_CLIENT, TO_FRONT)[name]
     drops = {(each["dev"], each["handle"]): each["drops"] for each in counters}
     own = {stage: drops.get((stage.device, f"{stage.handle:x}:"), 0) for stage in stages.bottleneck}
     queue = own[stages.bottleneck[0]] if stages.bottleneck else 0

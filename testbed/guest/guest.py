@@ -23,6 +23,10 @@ _PACKAGES = IMPORTED_FROM / "priolab"
 _START = _PACKAGES / "testbed" / "guest" / "guest_start.py"
 _IN_THE_GUEST = ("client", "common", "experiments", "netem", "proxy", "testbed")
 _MIB = 2**20
+_PAGE_BYTES = 4096
+TCP_PART = 17
+"""The kernel gives TCP a sixteenth of the memory that is free at its start, which is more than this part of all."""
+
 GUESTS_OWN = ("/mnt", "/proc", "/run", "/sys")
 """The folders on which a guest mounts file systems of its own. Elsewhere it sees this machine's files."""
 
@@ -98,6 +102,12 @@ class Guest:
             "ro",
             *([] if self.ipv6 else ["ipv6.disable=1"]),
         ]
+
+
+def tcp_words(mib: int) -> list[str]:
+    """Returns the kernel's words that let TCP's buffers use so much memory; none for 0, its usual share."""
+    pages = mib * _MIB // _PAGE_BYTES
+    return [f'sysctl.net.ipv4.tcp_mem="{pages} {pages} {2 * pages}"'] if mib else []
 
 
 def further(folders: Sequence[Path], scratch: Path) -> str:

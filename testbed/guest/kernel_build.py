@@ -311,9 +311,7 @@ class _Building:
                 stderr=self._output,
                 env=program_environment() | {"LC_ALL": "C.UTF-8"},
                 start_new_session=True,
-                preexec_fn=die_with_parent
-                if command[0] == "tar"
-                else None,  # a supervisor notices its parent's end
+                preexec_fn=die_with_parent if command[0] == "tar" else None,  # a supervisor notices its parent's end
             )
         except FileNotFoundError:
             raise StepFailed(_STEP, f"{command[0]} is not installed", self._log) from None

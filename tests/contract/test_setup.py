@@ -89,7 +89,7 @@ def bare(tmp_path: Path) -> Path:
         found = shutil.which(name)
         assert found, name
         (programs / name).symlink_to(found)
-    for folder in ("analysis", "common", "experiments", "proxy", "testbed"):
+    for folder in ("analysis", "common", "experiments", "netem", "proxy", "testbed"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "priolab", tmp_path / "priolab", symlinks=True)
     for file in MADE_OF:

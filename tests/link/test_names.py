@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.hosts.namespaces.netns import entering
+from priolab.testbed.topology.usable import entering
 
 _ADDRESS = "198.18.1.2"
 _ASK = """

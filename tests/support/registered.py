@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_PACKAGES = ("analysis/loads", "experiments/run", "experiments/execution", "experiments/hosts")
+_PACKAGES = ("analysis/loads", "experiments/run", "experiments/execution", "experiments/hosts", "testbed")
 _MAKERS = {"InvalidRun", "Contradiction"}
 _HELPERS = {"_agree", "_at_most", "_backwards", "_check_sysctls"}
 _PASSES_ON = "priolab.experiments.execution.conclusion._none_of"

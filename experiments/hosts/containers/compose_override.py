@@ -7,11 +7,11 @@ from priolab.experiments.hosts.containers import docker_engine, engine_kernel
 from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.hosts.containers.own_files import image_server
 from priolab.experiments.results.order import Order
-from priolab.experiments.scenario.scenario import LOWAT_MOST
 from priolab.experiments.setup.roots import root_at
 from priolab.netem.words import WORDS
 from priolab.proxy.certificate_files import certificates_in
 from priolab.testbed.topology import packet_capture as tap
+from priolab.testbed.topology.end_words import LOWAT_MOST
 
 
 class ComposeOverride:

@@ -146,7 +146,7 @@ CHECKS = (
     Check(
         name="the guest's kernel",
         compares="its mark of faults with none",
-        by=(f"{_SETTINGS}.check_kernel",),
+        by=("priolab.testbed.guest.kernel_faults.check_kernel",),
         test=f"{_UNIT}/test_settings.py::test_a_kernel_with_a_fault",
     ),
     Check(

@@ -1,17 +1,17 @@
 """Compares a scenario's settings with the settings in effect, as read from kernel, sockets, journals and counters."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, LOWAT_MOST, Scenario, Via
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, Via
 from priolab.netem import kept
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
 from priolab.testbed.errors import QUIETER, InvalidRun
+from priolab.testbed.topology.end_words import LOWAT_MOST
 from priolab.testbed.topology.pair import LOWAT, WMEM
 
 _NEVER_NS = 2**63
@@ -73,14 +73,6 @@ def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None
     """
     for name, value in after.items():
         _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
-
-
-def check_kernel(tainted: Path = Path("/proc/sys/kernel/tainted")) -> None:
-    """Checks that the guest's kernel found no fault in itself: it prints BUG or WARNING, marks itself, and goes on.
-
-    tainted: the file of this mark (proc_sys_kernel(5)). Raises InvalidRun.
-    """
-    _agree("the guest kernel's mark of its own faults (kernel.tainted)", 0, int(tainted.read_text()))
 
 
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:

@@ -104,10 +104,10 @@ def repetition(words: Sequence[str], folder: Path, *, fresh: bool = False) -> Re
     ):
         capture = Path(scratch, "packets.pcapng")
         wish = replace(command.wish_of(cli._options(cli.command_line(line), line)), capture=capture, fresh=fresh)
-        fabric, _ = session.usable(wish)
+        where, _ = session.usable(wish)
         frames: list[Said] = []
         with session.room() as room:
-            outcome = session.carry_out(wish, fabric, room, frames.extend)
+            outcome = session.carry_out(wish, where, room, frames.extend)
         return Repetition(outcome=outcome, frames=frames, packets=capture.read_bytes())
 
 

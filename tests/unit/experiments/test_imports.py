@@ -54,7 +54,7 @@ def test_an_experiment_outside_of_its_places() -> None:
 
 def test_what_a_guest_does_not_need() -> None:
     """A guest takes several times as long for each import."""
-    found = imported("import priolab.testbed.guest.guest_init")
+    found = imported("import priolab.testbed.guest.guest_init, priolab.experiments.run.guest_task")
     assert not found & {
         "aioquic",
         "altair",
@@ -89,7 +89,7 @@ LATER = {
 
 def test_a_guest_imports_before_its_first_run() -> None:
     """Runs in a guest are forks of one process. What that process has imported, no run imports again."""
-    found = imported("import priolab.testbed.guest.guest_init")
+    found = imported("import priolab.testbed.guest.guest_init, priolab.experiments.run.guest_task")
     inside = {name for module in found for name in _inside_functions(module)}
     assert inside - found == LATER
 

@@ -24,14 +24,14 @@ _OUTCOME = Outcome(
 def _order(*words: str) -> Order:
     given, links = knobs.parsed(words)
     return Order(
-        knobs=knobs.of_scenario(given),
+        knobs=knobs.of_way(given),
         seed=0,
         client=("true",),
         server=None,
         environment={},
         folder="/",
         limit_ns=1,
-        links={name: knobs.of_scenario(of_link) for name, of_link in links.items()},
+        links={name: knobs.of_way(of_link) for name, of_link in links.items()},
     )
 
 

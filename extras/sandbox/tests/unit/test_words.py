@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments import cli
-from priolab.experiments.run.fabrics import FABRICS
 from priolab.extras.sandbox import command, knobs, session
 from priolab.extras.sandbox.order import ENVIRONMENT, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
@@ -30,9 +29,9 @@ def wish(monkeypatch: pytest.MonkeyPatch, *words: str) -> Wish:
 
 def test_a_knob_that_is_not_given_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without knobs there is no link to speak of, and the server's TCP is the kernel's."""
-    scenario = wish(monkeypatch, "--", "true").order.scenario
-    assert not scenario.link.shaped
-    assert (scenario.lowat, scenario.sndbuf_bytes, scenario.gso_segments) == (None, None, None)
+    way = wish(monkeypatch, "--", "true").order.way
+    assert not way.link.shaped
+    assert (way.server.lowat_bytes, way.server.sndbuf_bytes, way.server.gso_segments) == (None, None, None)
 
 
 def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,8 +41,8 @@ def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> N
     )
     assert asked.order.client == ("x", "--server", "--", "RATE=1mbit")
     assert asked.order.server == ("a", "b c")
-    assert asked.order.scenario.link.rate_bit_s == 10**7
-    assert asked.order.scenario.link.delay_ns == 10**9
+    assert asked.order.way.link.rate_bit_s == 10**7
+    assert asked.order.way.link.delay_ns == 10**9
 
 
 def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,12 +60,12 @@ def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
         "empty": "198.18.11.2",
     }
     assert asked.companions == {"server": ("serve",), "phone": ("call", "a b")}
-    assert {name: each.link.delay_ns for name, each in asked.scenarios.items()} == {
+    assert {name: each.link.delay_ns for name, each in asked.ways.items()} == {
         "client": 0,
         "server": 0,
         "phone": 80 * 10**6,
     }
-    assert asked.scenarios["server"].link.queue_packets == 7
+    assert asked.ways["server"].link.queue_packets == 7
     assert (asked.wait, asked.waits, asked.is_pair) == ("80", {"phone": "any"}, False)
     assert asked.sysctls == (("empty", "net.core.x", "1"),)
     assert wish(monkeypatch, "--ipv6", "--", "true").order.is_pair
@@ -107,7 +106,7 @@ def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
     """A wrong word is refused by a line with what is allowed."""
     with pytest.raises(ScenarioError) as error:
-        _ = wish(monkeypatch, *words).order.scenarios
+        _ = wish(monkeypatch, *words).order.ways
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
 
@@ -117,10 +116,10 @@ def test_what_needs_a_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "offers", lambda _: False)
     scratch, memory = (wish(monkeypatch, *words, "--", "true") for words in (["--scratch"], ["--memory", "1g"]))
     with pytest.raises(Unavailable, match="--scratch cannot be used here: the guest kernel has no overlayfs; run "):
-        session._completed(scratch, FABRICS["virtual"])
+        session._completed(scratch, "virtual")
     for each, said in ((scratch, "--scratch= is not allowed"), (memory, "--memory= is not allowed")):
         with pytest.raises(ScenarioError, match=said):
-            session._completed(each, FABRICS["netns"])
+            session._completed(each, "netns")
 
 
 def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +151,7 @@ def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_knob_has_a_default() -> None:
-    """The defaults of a sandbox make a scenario."""
+    """Each knob of a sandbox has a default."""
     for name in knobs.ALLOWED:
         assert knobs.default(name)
 

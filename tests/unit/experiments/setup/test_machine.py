@@ -8,6 +8,7 @@ import pytest
 from priolab.experiments.setup import machine
 from priolab.experiments.setup.packages import Want
 from priolab.testbed.process.search_path import find
+from priolab.testbed.topology.usable import no_namespaces
 
 _TRIXIE = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nID=debian\n'
 _NOBLE = "PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nID_LIKE=debian\nLOGO='ubuntu-logo'\n"
@@ -49,12 +50,12 @@ def _setting(folder: Path, name: str, value: str) -> Path:
 def test_settings_that_forbid_namespaces(tmp_path: Path, name: str, value: str, remedy: str | None) -> None:
     """An ordinary user is told the setting and its remedy. For root the setting does not matter."""
     settings = _setting(tmp_path, name, value)
-    told = machine.no_namespaces(settings, is_root=False)
+    told = no_namespaces(settings, is_root=False)
     expected = (
         f"the setting {name}={value} forbids user namespaces to ordinary users; run as root, or `sudo sysctl {remedy}`"
     )
     assert told == (expected if remedy else None)
-    assert machine.no_namespaces(settings, is_root=True) is None
+    assert no_namespaces(settings, is_root=True) is None
 
 
 def test_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from priolab.experiments.hosts.namespaces import netns
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.process import processes
+from priolab.testbed.topology import usable
 
 _UNKNOWN = "ended with exit code 2: Error: Specified qdisc kind is unknown."
 _NOT_FOUND = "ended with exit code 127: unshare: failed to execute tc: No such file or directory"
@@ -28,4 +28,4 @@ def test_a_failed_trial_is_no_answer(monkeypatch: pytest.MonkeyPatch, failure: s
         return ""
 
     monkeypatch.setattr(processes, "run", run)
-    assert netns.no_netem() == lack
+    assert usable.no_netem() == lack

@@ -10,7 +10,6 @@ from priolab.experiments.run.checks.settings import (
     check_ferry,
     check_hop,
     check_kept,
-    check_kernel,
     check_live_socket,
     check_record,
     check_seen,
@@ -22,6 +21,7 @@ from priolab.experiments.run.checks.settings import (
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import REAL
 from priolab.testbed.errors import InvalidRun
+from priolab.testbed.guest.kernel_faults import check_kernel
 from tests.support.builders import process_sample
 
 GOOD = {

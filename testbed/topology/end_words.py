@@ -1,0 +1,154 @@
+"""The knobs that describe an end of a link, cross traffic, and with those of netem/words.py a whole way."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from priolab.common.formats.files import printable
+from priolab.netem import units, words
+from priolab.netem.link import Link
+from priolab.netem.parsers import one_or, size, whole, words_of
+from priolab.netem.words import WORDS, Word
+from priolab.testbed.errors import ScenarioError
+from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
+
+LOWAT_MOST = 2**32 - 1
+"""The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
+
+STOCK, NONE = "stock", "none"
+"""The words for the kernel's default."""
+
+_MOST_FLOWS = 32
+_TRACES = ("TRACE", "TRACE_UP")
+_OWN_WORDS = (*_TRACES, "QUEUE")
+"""The knobs of a link whose errors say themselves what is allowed."""
+
+END_WORDS: Mapping[str, Word] = MappingProxyType(
+    {
+        "LOWAT": Word(
+            field="lowat_bytes",
+            default=NONE,
+            parse=one_or(NONE, size(1, LOWAT_MOST)),
+            allowed=f"1 to {LOWAT_MOST} bytes, or none",
+        ),
+        "SNDBUF": Word(
+            field="sndbuf_bytes",
+            default=STOCK,
+            parse=lambda text: None if text == STOCK else size(4096, 2**30)(text.lower()),
+            allowed="4k to 1024M bytes, or stock",
+        ),
+        "CC": Word(
+            field="congestion_control",
+            default="cubic",
+            parse=CongestionControl,
+            allowed=words_of(CongestionControl),
+        ),
+        "GSO": Word(
+            field="gso_segments",
+            default=STOCK,
+            parse=one_or(STOCK, whole(1, 65535)),
+            allowed="1 to 65535 segments, or stock",
+        ),
+        "FRONT_QDISC": Word(
+            field="qdisc",
+            default=STOCK,
+            parse=one_or(STOCK, FrontQdisc),
+            allowed=f"{words_of(FrontQdisc)}, or {STOCK}",
+        ),
+    }
+)
+"""The knobs of the end that serves, each with the field of EndSettings. The defaults are those of a Linux system."""
+
+CROSS_WORDS: Mapping[str, Word] = MappingProxyType(
+    {
+        "CROSS": Word(field="flows", default="0", parse=whole(0, _MOST_FLOWS), allowed=f"0 to {_MOST_FLOWS} flows"),
+        "CROSS_CC": Word(
+            field="congestion_control",
+            default="cubic",
+            parse=CongestionControl,
+            allowed=words_of(CongestionControl),
+        ),
+    }
+)
+"""The knobs of competing flows, each with the field of CrossTraffic."""
+
+
+class _Parsed(Protocol):
+    @property
+    def parse(self) -> Callable[[str], Any]: ...
+
+    @property
+    def allowed(self) -> str: ...
+
+
+_LARGEST_SEED = 2**32 - 1
+SEED_WORD = Word(field="seed", default="1", parse=whole(0, _LARGEST_SEED), allowed=f"0 to {_LARGEST_SEED}")
+"""The knob of the seed of all random numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """A link with the settings of the end that serves, and the cross traffic; None without any."""
+
+    link: Link
+    server: EndSettings
+    cross: CrossTraffic | None
+
+
+def value_of(name: str, text: str, word: _Parsed) -> Any:
+    """Returns the value of a knob's text. Raises ScenarioError."""
+    try:
+        return word.parse(text.strip())
+    except ValueError as error:
+        given = f"{printable(text.strip())} ({error})" if name in _TRACES else text.strip()
+        raise ScenarioError(name, given, word.allowed) from None
+
+
+def parsed_time_ns(where: str, text: str, least: str, most: str) -> int:
+    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`.
+
+    where: the name of the option that has the time, for the error. least, most: times with units.
+    """
+    try:
+        time_ns = units.parse_time_ns(text)
+        if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
+            return time_ns
+    except ValueError:
+        pass
+    raise ScenarioError(where, text, f"a time from {least} to {most}")
+
+
+def link_with(values: Mapping[str, Any], texts: Mapping[str, str]) -> Link:
+    """Returns the link of values by the fields of WORDS. texts: those of all knobs. Raises ScenarioError."""
+    if values["trace"] is not None and texts["RATE"] != WORDS["RATE"].default:
+        raise ScenarioError("RATE", texts["RATE"], "the default with TRACE, which has the rate")
+    try:
+        return words.link_of(values)
+    except ValueError as error:
+        field, _, allowed = str(error).partition(": allowed ")
+        name = field.upper()
+        raise ScenarioError(name, texts[name], allowed if name in _OWN_WORDS else WORDS[name].allowed) from None
+
+
+def check_cross(link: Link, cross: CrossTraffic | None, text: str) -> None:
+    """Checks that flows have a bottleneck in which they can be counted. text: that of CROSS. Raises ScenarioError."""
+    if cross is None:
+        return
+    if link.rate_bit_s is None:
+        raise ScenarioError("CROSS", text, "0 with RATE=unlimited: without a bottleneck nothing competes")
+    if link.trace is not None:
+        raise ScenarioError("CROSS", text, "0 with TRACE: the lab does not know which opportunities other flows use")
+
+
+def way_from(knobs: Mapping[str, str]) -> Way:
+    """Returns the way that knobs describe; a knob that is left out has its default. Raises ScenarioError."""
+    every = {**WORDS, **END_WORDS, **CROSS_WORDS}
+    texts = {name: knobs.get(name, word.default) for name, word in every.items()}
+    values = {name: value_of(name, texts[name], word) for name, word in every.items()}
+    link = link_with({word.field: values[name] for name, word in WORDS.items()}, texts)
+    of_end = {word.field: values[name] for name, word in END_WORDS.items()}
+    cross = CrossTraffic(**{word.field: values[name] for name, word in CROSS_WORDS.items()})
+    way = Way(link=link, server=EndSettings(**of_end, ecn=link.ecn), cross=cross if cross.flows else None)
+    check_cross(link, way.cross, texts["CROSS"])
+    return way
