@@ -20,8 +20,8 @@ from priolab.common.packets import HEADERS_BYTES, PACKET_BYTES
 _SAMPLING_NS, _LONG_NS = 500_000, 10**9
 """Half of the shortest interval of samples, and more than the longest."""
 
-_FULL, _SMALL = 0.8, 0.25
-"""If the mean packet is smaller than this part of a full one, those that leave first may be this part of the mean."""
+_SMALL = 0.25
+"""Where the sizes of packets are unknown, those that leave first may be this part of the mean."""
 
 _BEING_SENT = 2
 """A packet that was being sent when the queue dropped another, and one that is being sent at the sample."""
@@ -59,11 +59,9 @@ def _dropped(
         if after.dropped == before.dropped:
             continue
         since_ns = max(before.t_ns, _sampled_before_ns(after, sockets)) if allowance.is_exact else before.t_ns
-        least_bytes = _sent_bytes(sockets, since_ns - scenario.delay_ns, after.t_ns)
-        if least_bytes < _FULL * PACKET_BYTES:
-            held = (line.bytes / line.packets for line in (before, after) if line.packets)
-            least_bytes = _SMALL * min((least_bytes, *held))
-        left = floor(rate.carried_bytes(since_ns, after.t_ns + late_ns) / least_bytes) + _BEING_SENT
+        carried_bytes = rate.carried_bytes(since_ns, after.t_ns + late_ns)
+        left = _most_left(carried_bytes, before, after, _sent(sockets, since_ns - scenario.delay_ns, after.t_ns))
+        left += _BEING_SENT
         if after.packets < scenario.queue_packets - left:
             what = f"packets in the bottleneck {way} soon after it had dropped one"
             yield Contradiction(what=what, asked=f"at least {scenario.queue_packets - left}", seen=str(after.packets))
@@ -82,10 +80,25 @@ def _sampled_before_ns(line: QueueSample, sockets: Sequence[SocketSample]) -> in
     return line.t_ns - max(line.t_ns - last_ns, last_ns - first_ns)
 
 
-def _sent_bytes(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> float:
-    """Returns the mean size of the packets that were sent between two instants, or about then."""
+def _most_left(carried_bytes: float, before: QueueSample, after: QueueSample, sent: tuple[int, int] | None) -> int:
+    """Returns how many packets can have left a queue at most while the link carried these bytes.
+
+    before: the queue at the sample before. sent: the packets that were sent about then, and their bytes; None if
+    unknown. All that these packets and those of the queue lack to full ones may be lacking to those that left.
+    """
+    if sent is None:
+        held = (line.bytes / line.packets for line in (before, after) if line.packets)
+        return floor(carried_bytes / (_SMALL * min((HEADERS_BYTES, *held))))
+    packets, size_bytes = sent
+    lacking_bytes = (packets + before.packets) * PACKET_BYTES - size_bytes - before.bytes
+    return floor(min((carried_bytes + max(0, lacking_bytes)) / PACKET_BYTES, carried_bytes / HEADERS_BYTES))
+
+
+def _sent(sockets: Sequence[SocketSample], from_ns: int, until_ns: int) -> tuple[int, int] | None:
+    """Returns the number of packets that were sent between two instants, or about then, and their bytes."""
     first, last = latest(sockets, from_ns) or next(iter(sockets), None), earliest(sockets, until_ns)
     last = last or (sockets[-1] if sockets else None)
     if first is None or last is None or last.segments_sent <= first.segments_sent:
-        return HEADERS_BYTES
-    return HEADERS_BYTES + (last.bytes_sent - first.bytes_sent) / (last.segments_sent - first.segments_sent)
+        return None
+    packets = last.segments_sent - first.segments_sent
+    return packets, packets * HEADERS_BYTES + last.bytes_sent - first.bytes_sent

@@ -69,7 +69,9 @@ def _kept(arms: _Arms, compared: str) -> str:
             if INVALID not in arm and case.lowat == lowat and not _is_compared(case.server, compared)
         }
         kept = [_told(case) for case, verdict in rows.items() if verdict == Verdict.KEPT]
-        others = ", ".join(_told(case) for case, verdict in rows.items() if verdict != Verdict.KEPT)
+        others = {case: verdict for case, verdict in rows.items() if verdict != Verdict.KEPT}
+        unknown = [_told(case) for case, verdict in others.items() if verdict == Verdict.UNDECIDED]
+        lost = [_told(case) for case, verdict in others.items() if verdict != Verdict.UNDECIDED]
         if not rows:
             continue
         if not kept:
@@ -77,7 +79,9 @@ def _kept(arms: _Arms, compared: str) -> str:
         elif not others:
             told.append(f"{words} every server keeps the order.")
         else:
-            told.append(f"{words} these keep the order: {', '.join(kept)}; these do not: {others}.")
+            parts = (("these keep the order", kept), ("these are undecided", unknown), ("these do not", lost))
+            said = "; ".join(f"{part}: {', '.join(each)}" for part, each in parts if each)
+            told.append(f"{words} {said}.")
     return " ".join(told)
 
 

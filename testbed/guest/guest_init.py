@@ -95,7 +95,7 @@ def _take_turns() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
 
 
-def _keep_open(programs: Iterable[str], root: Path | None = None) -> None:
+def keep_open(programs: Iterable[str], root: Path | None = None) -> None:
     """Opens programs and their libraries, and keeps them open while this process lives.
 
     root: the file tree in which the programs run; None for this machine's.
@@ -123,7 +123,7 @@ def _keep_programs(tasks: Iterable[GuestTask], kept: set[tuple[str | None, str]]
     """Keeps the programs of the tasks open. kept: the root and the path of those that are open; gets the others."""
     programs = {program for task in tasks for program in task.programs}
     for root, program in sorted(programs - kept, key=lambda each: (each[0] or "", each[1])):
-        _keep_open([program], Path(root) if root else None)
+        keep_open([program], Path(root) if root else None)
     kept |= programs
 
 

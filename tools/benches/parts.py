@@ -35,7 +35,7 @@ _VARIANTS: Mapping[str, tuple[str, ...]] = {
 # program and its libraries stay open, so that the guest keeps what it has read of them.
 _INIT = """
 import ctypes, subprocess, sys
-from priolab.experiments.hosts.warm_up import keep_open
+from priolab.testbed.guest.guest_init import keep_open
 keep_open([sys.argv[2]])
 for _ in range(int(sys.argv[1])):
     subprocess.run(sys.argv[2:], check=True)

@@ -70,6 +70,13 @@ def test_an_empty_queue_between_two_samples(segment_bytes: int, found: list[str]
     assert told(sample(0, 0, 8), sample(30, 0, 11), sockets=sent, allowance=REAL) == []
 
 
+def test_packets_of_different_sizes() -> None:
+    """What all packets of about then lack to full ones, those that left may have lacked."""
+    mixed = [socket_sample(t_ns=at * EVERY_MS * MS, segments_sent=at, bytes_sent=1260 * at) for at in range(40)]
+    assert told(sample(30, 0, 30), sample(31, 19, 57), sockets=mixed) == []
+    assert told(sample(30, 0, 30), sample(31, 15, 57), sockets=mixed) != []
+
+
 @pytest.mark.parametrize(
     "knobs", [{"LOSS": "1%"}, {"QDISC": "fq_codel"}, {"SHAPER_AT": "front"}, {"RATE": "unlimited"}]
 )
