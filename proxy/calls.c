@@ -15,7 +15,7 @@
 #endif
 #include <bpf/bpf_helpers.h>
 
-#include "../common/calls.h"
+#include "calls.h"
 
 struct place {
 	__u64 dev; /* of the PID namespace's file in /proc */

@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import which
 
+from priolab import common
 from priolab.proxy import calls
 from priolab.proxy.tuner import in_kernel
 
 _CALLS = calls.PROGRAMS["x86_64"].with_name("calls.c")
+_INCLUDE = ("-I", str(Path(common.__file__).parent))
 PROGRAMS: Mapping[Path, tuple[Path, Sequence[str]]] = {
     in_kernel.PROGRAM: (in_kernel.PROGRAM.with_name("sock_ops.c"), ()),
-    calls.PROGRAMS["x86_64"]: (_CALLS, ()),
-    calls.PROGRAMS["generic"]: (_CALLS, ("-DGENERIC_CALLS",)),
+    calls.PROGRAMS["x86_64"]: (_CALLS, _INCLUDE),
+    calls.PROGRAMS["generic"]: (_CALLS, ("-DGENERIC_CALLS", *_INCLUDE)),
 }
 """By object: its source, and the compiler's further options."""
 VERSION = in_kernel.PROGRAM.with_name("clang.txt")
