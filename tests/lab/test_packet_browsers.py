@@ -83,12 +83,16 @@ def test_lowat_keeps_the_browsers_order(lab: Lab, browser: _Browser) -> None:
 
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest_a_browser_is_as_good(run: Runs, browser: _Browser) -> None:
-    """In the guest the times of lab's client and browser agree within 100 ms."""
-    done = run(f"CLIENT=h2,{browser.client}", *_ONE_RELOAD, "SIZE=500000", *QUICK)
+    """In the guest the times of lab's client and browser agree within 100 ms, and without LOWAT the verdicts.
+
+    With LOWAT too little of so small an image may be left to compete with the script.
+    """
+    done = run(f"CLIENT=h2,{browser.client}", *_ONE_RELOAD, "SIZE=300000", *QUICK)
     assert done.code == 0, done.trouble
     for name in ("control", "lowat-16384"):
         own, other = (done.arm(f"{client}-{name}") for client in ("h2", browser.client))
-        assert own["verdict"] == other["verdict"]
+        allowed = {"inverted"} if name == "control" else {"kept", "undecided"}
+        assert {own["verdict"], other["verdict"]} <= allowed
         for resource in ("script", "image"):
             assert other[resource] == pytest.approx(own[resource], abs=ALIKE_MS)
         assert other["observed"]["seeded"] is False
