@@ -38,8 +38,8 @@ def test_the_same_tests_are_selected_everywhere() -> None:
     """The core's tests of a file are the same on a machine without any program, and none of them needs h2o."""
     command = [sys.executable, "-m", "pytest", "--core", "--collect-only", "-q", "-n0", "tests/lab/test_netns.py"]
     found = [
-        subprocess.run(command, cwd=ROOT, env=os.environ | path, capture_output=True, text=True, check=True).stdout
-        for path in ({}, {"PATH": "/nothing"})
+        subprocess.run(command, cwd=ROOT, env=os.environ | each, capture_output=True, text=True, check=True).stdout
+        for each in ({"PRIOLAB_EXPECT": ""}, {"PRIOLAB_EXPECT": "", "PATH": "/nothing"})
     ]
     here, bare = ([line for line in each.splitlines() if "::" in line] for each in found)
     assert here == bare
