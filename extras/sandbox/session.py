@@ -1,6 +1,6 @@
 """Carries out a sandbox's order: starts a guest, or a process on a real clock, hears the programs, reads the outcome.
 
-A guest is a job like that of an experiment (execution/jobs.py), and is kept for the next order where guests are kept.
+A guest is a job like that of an experiment (testbed/process/jobs.py), and is kept for the next order where guests are kept.
 """
 
 import os
@@ -63,8 +63,8 @@ class Wish:
     """A wish of somebody. order: without programs to keep open, and tcpdump.
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
-    clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files
-    for packets and for samples; None for none. fresh: True for a guest of its own.
+    clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files for packets and for samples;
+    None for none. fresh: True for a guest of its own.
     """
 
     order: Order

@@ -1,6 +1,6 @@
 """A guest: a User-Mode Linux kernel on a virtual clock, which carries out tasks in folders, one after the other.
 
-An errand is a run of the lab, or the work of an extra (testbed/guest/errand.py). Every guest is started here.
+The tasks are those of one module (guest_task.py). Every guest is started here.
 """
 
 import compileall

@@ -3,18 +3,17 @@
 The guest's root is the host's file system, read-only. The folder of the current task is mounted on /mnt, writable.
 
 Rules:
-1. Every run finds the guest in the same state: the same time of day, the same phase of the kernel's ticks, random
-   numbers that follow from the run's seed, empty folders to write to (/run, /dev/shm), and the run's folder under the
-   same path. Every run is the
-   first process of a PID namespace, so all processes that the run started end with the run.
+1. Every task finds the guest in the same state: the same time of day, the same phase of the kernel's ticks, random
+   numbers that follow from the task's seed, empty folders to write to (/run, /dev/shm), and the task's folder under the
+   same path. Every task is the first process of a PID namespace, so all processes that it started end with it.
 2. Programs run in the order in which they were woken (SCHED_FIFO). The kernel's default scheduler would measure CPU
    time with a clock that stands still, and would choose the next program at every entry into the kernel, page faults
    included. The order of the programs would then depend on the layout of code in memory. Browsers run under the
    default scheduler, because their threads wait for each other by spinning.
-3. A run's output is printed between the lines "@ begins NAME" and "@ ended NAME".
-4. The first run of the list belongs to this guest. Each further run is on offer to several guests: this guest claims it
-   before it begins it, and passes over a run that another guest has claimed.
-5. Then the guest prints the line "@ idle", and waits for the name of a file that lists further runs.
+3. A task's output is printed between the lines "@ begins NAME" and "@ ended NAME".
+4. The first task of the list belongs to this guest. Each further one is on offer to several guests: this guest claims
+   it before it begins it, and passes over a task that another guest has claimed.
+5. Then the guest prints the line "@ idle", and waits for the name of a file that lists further tasks.
 """
 
 import ctypes
@@ -98,10 +97,8 @@ def _take_turns() -> None:
 def keep_open(programs: Iterable[str], root: Path | None = None) -> None:
     """Opens programs and their libraries, and keeps them open while this process lives.
 
-    root: the file tree in which the programs run; None for this machine's.
-
-    The kernel drops a file of the host from its cache when no process has the file open. The kernel would
-    then read the file again for the next run. Node alone has 46 MB.
+    root: the file tree in which the programs run; None for this machine's. The kernel drops a file of the host from its
+    cache when no process has the file open. It would then read the file again for the next task. Node alone has 46 MB.
     """
     for program in programs:
         listed = ""
@@ -148,7 +145,7 @@ def _warm_up(tasks: Tasks) -> None:
             told.append(heard.read())
 
     if not _in_a_child(tell, meanwhile=hear):
-        raise ChildProcessError("the rehearsal failed, so a run would depend on the runs before it")
+        raise ChildProcessError("the warm-up failed, so a task would depend on those before it")
     tasks.use(json.loads(told[0]))
 
 

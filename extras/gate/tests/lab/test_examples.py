@@ -1,6 +1,6 @@
 """The examples of the guides: the servers of docs/guide/your-server.md, and the expectations of docs/guide/gate.md.
 
-The servers are built by the guide's commands; what these build is kept in the cache (host/cache.py).
+The servers are built by the guide's commands; what these build is kept in the cache (testbed/cache.py).
 """
 
 import hashlib
