@@ -15,7 +15,7 @@ def recall(name: str) -> dict[str, Any]:
     """Returns the object in a JSON file of the cache; an empty one if the file is missing or damaged."""
     found: Any = None
     with suppress(OSError, ValueError):
-        found = files.document(cache_folder() / name)
+        found = files.read_json(cache_folder() / name)
     return found if isinstance(found, dict) else {}
 
 

@@ -66,7 +66,7 @@ def parsed(parse: Callable[[str], T], text: bytes) -> T:
     return made
 
 
-def document(file: Path, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any:
+def read_json(file: Path, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any:
     """Reads a JSON document. Raises OSError, and ValueError, also for NaN and Infinity, which are not JSON.
 
     most_bytes: the largest allowed size of the file.
@@ -157,8 +157,3 @@ def write_json(path: Path, document: object) -> None:
         file.writelines(_ENCODER.iterencode(document))
         file.write("\n")
     temporary.replace(path)
-
-
-def read_json(path: Path) -> Any:
-    """Reads a JSON file. Raises OSError, ValueError."""
-    return document(path)

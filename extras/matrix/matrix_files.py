@@ -34,7 +34,7 @@ def earlier(path: Path) -> Matrix | None:
     """
     file = path.with_suffix(".json")
     try:
-        return matrix_from(files.document(file))
+        return matrix_from(files.read_json(file))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError):

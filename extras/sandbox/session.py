@@ -1,6 +1,6 @@
 """Carries out a sandbox's order: starts a guest, or a process on a real clock, hears the programs, reads the outcome.
 
-A guest is a job like that of an experiment (testbed/process/jobs.py), and is kept for the next order where guests are kept.
+A guest is a job like that of an experiment (process/jobs.py), and is kept for the next order where guests are kept.
 """
 
 import os

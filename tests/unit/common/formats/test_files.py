@@ -50,7 +50,7 @@ def test_marks_and_encodings(tmp_path: Path, encoding: str) -> None:
     file.write_bytes('[[resource]]\nname = "a"\ntype = "text/css"\nsize = 99\n'.encode(encoding))
     assert scenario_from({"PAGE": str(file)}).page.resources[0].size_bytes == 99
     file.write_bytes(json.dumps({"a": "\u2013"}, ensure_ascii=False).encode(encoding))
-    assert files.document(file) == {"a": "\u2013"}
+    assert files.read_json(file) == {"a": "\u2013"}
 
 
 def test_what_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
