@@ -83,7 +83,7 @@ class Virtual(InGuest):
 
     def prepare(self, *_: object) -> None:
         """Compiles the lab's Python modules, once in this process."""
-        guest.compile_modules()
+        guest.compile_modules("client", "experiments", "proxy")
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the command that starts the guest."""

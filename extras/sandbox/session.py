@@ -251,7 +251,6 @@ class _Run:
         if not self.order.isolated:
             return Work(command=self._on_real_clock, one_cpu=False)
         guest.compile_modules("extras/sandbox")
-        guest.compile_modules()
         settings = self._guest()
         return Work(
             command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),

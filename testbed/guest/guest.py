@@ -21,7 +21,9 @@ from priolab.testbed.process.search_path import SYSTEM_FOLDERS
 
 _PACKAGES = IMPORTED_FROM / "priolab"
 _START = _PACKAGES / "testbed" / "guest" / "guest_start.py"
-_IN_THE_GUEST = ("client", "common", "experiments", "netem", "proxy", "testbed")
+_OWN = ("common", "netem", "testbed")
+"""The packages that every guest imports."""
+
 _MIB = 2**20
 _PAGE_BYTES = 4096
 TCP_PART = 17
@@ -119,11 +121,11 @@ def further(folders: Sequence[Path], scratch: Path) -> str:
 
 @cache
 def compile_modules(*packages: str) -> None:
-    """Compiles the lab's Python modules, which every guest would compile anew: a guest cannot write host files.
+    """Compiles the Python modules of a guest, which every guest would compile anew: it cannot write host files.
 
-    packages: the extras' packages that a guest needs, as paths below `priolab`.
+    packages: those that its tasks need beside the engine's, as paths below `priolab`.
     """
-    for package in packages or _IN_THE_GUEST:
+    for package in (*_OWN, *packages):
         compileall.compile_dir(_PACKAGES / package, quiet=2)
 
 
