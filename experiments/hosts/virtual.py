@@ -162,7 +162,7 @@ def _more_tcp_mib(scenario: Scenario) -> int:
     need_bytes = (2 if scenario.via else 1) * (sent_bytes + fetched_bytes) + _RECEIVED_BYTES
     need_bytes += (scenario.cross or 0) * _AUTOTUNED_BYTES
     need_mib = ceil(need_bytes / _MIB)
-    return need_mib if need_mib > _base_mib(scenario) // guest.TCP_PART else 0
+    return guest.more_tcp_mib(need_mib, _base_mib(scenario))
 
 
 def memory_mib(scenario: Scenario) -> int:

@@ -119,9 +119,9 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
-    where, why = session.usable(wish)
-    if where == session.NAMESPACES and wish.fabric == session.AUTO:
-        _aside(f"note: {why}")
+    where, note_of_choice = session.usable(wish)
+    if note_of_choice:
+        _aside(f"note: {note_of_choice}")
     for note in report.rates_in_bytes(dict(_named(options.words))):
         _aside(note)
     output = _Output(both=options.both, marked=bool(options.place))

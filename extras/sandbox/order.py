@@ -17,6 +17,9 @@ from priolab.testbed.topology.end_words import Way, way_from
 CLIENT, SERVER = "client", "server"
 """The names of the first two places, and of the machines for the programs in them."""
 
+TASKS = "priolab.extras.sandbox.task"
+"""The module whose tasks the guests of sandboxes carry out."""
+
 _MOST_PLACES = 16
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _TAKEN = (CLIENT, SERVER, "localhost")

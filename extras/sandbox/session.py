@@ -20,10 +20,10 @@ import msgspec
 from priolab.common.formats.files import read_json
 from priolab.common.limits import too_low_for_run
 from priolab.extras.sandbox import pcapng
-from priolab.extras.sandbox.order import Files, Order
+from priolab.extras.sandbox.order import TASKS, Files, Order
 from priolab.extras.sandbox.outcome import Ending, Outcome
 from priolab.extras.sandbox.said import Reader, Said
-from priolab.extras.sandbox.spinning import MARK, spinning
+from priolab.extras.sandbox.spinning import spinning
 from priolab.extras.sandbox.surroundings import GUESTS
 from priolab.extras.sandbox.target import Target
 from priolab.extras.sandbox.terminal import KERNEL_WORD, Terminal, joined
@@ -37,16 +37,15 @@ from priolab.testbed.process.command_process import Work
 from priolab.testbed.process.processes import module
 from priolab.testbed.process.scratch import scratch_folder
 from priolab.testbed.process.search_path import find
+from priolab.testbed.process.work_folder import PROGRESS
 from priolab.testbed.topology import usable as of_namespaces
 from priolab.testbed.topology.usable import entering
 
 _NAME = "sandbox"
 _TMP = "/tmp"  # noqa: S108
-_TASKS = "priolab.extras.sandbox.task"
 GUEST, NAMESPACES, AUTO = of_guests.FABRIC, of_namespaces.FABRIC, "auto"
 """The values of FABRIC; AUTO stands for the first of the others that can be used."""
 
-_AS_ASKED = "as asked"
 _MEMORY_MIB = 520
 _TCP_MIB, _FLOW_MIB = 10, 4
 """The memory for the buffers of some connections, and for those of a flow of cross traffic."""
@@ -77,13 +76,16 @@ class Wish:
     fresh: bool = False
 
 
-def usable(wish: Wish) -> tuple[str, str]:
-    """Returns where to carry it out, GUEST or NAMESPACES, and the reason. Raises ScenarioError and Unavailable."""
+def usable(wish: Wish) -> tuple[str, str | None]:
+    """Returns where to carry it out, GUEST or NAMESPACES, and a note about the choice; None for none.
+
+    Raises ScenarioError and Unavailable.
+    """
     if wish.fabric not in (AUTO, GUEST, NAMESPACES):
         raise ScenarioError("FABRIC", wish.fabric, ", ".join((AUTO, GUEST, NAMESPACES)))
     if wish.fabric != AUTO:
         _check_usable(wish.fabric, wish.order)
-        return wish.fabric, _AS_ASKED
+        return wish.fabric, None
     try:
         _check_usable(GUEST, wish.order)
     except Unavailable as error:
@@ -92,7 +94,7 @@ def usable(wish: Wish) -> tuple[str, str]:
         except Unavailable:
             raise error from None
         return NAMESPACES, f"on this machine's clock and files, which programs may write; results differ: {error}"
-    return GUEST, _AS_ASKED
+    return GUEST, None
 
 
 def _check_usable(where: str, order: Order) -> None:
@@ -243,7 +245,7 @@ class _Run:
             return msgspec.convert(read_json(self.files.outcome), Outcome)
         if finish.trouble:
             return Outcome(ending=Ending.WALL_LIMIT, reason=finish.trouble)
-        said = " | ".join(line for line in finish.said.split(" | ") if not line.startswith("@ "))
+        said = " | ".join(line for line in finish.said.split(" | ") if not line.startswith(PROGRESS))
         reason = f"its process was ended; its last output: {said or 'none'}"
         return Outcome(ending=Ending.FAILED, reason=str(StepFailed(_NAME, reason)))
 
@@ -262,12 +264,11 @@ class _Run:
 
     def _guest(self) -> Guest:
         flows = max(way.cross.flows if way.cross else 0 for way in self.order.ways.values())
-        tcp_mib = _TCP_MIB + flows * _FLOW_MIB
-        words = guest.tcp_words(tcp_mib if tcp_mib > _MEMORY_MIB // guest.TCP_PART else 0)
+        words = guest.tcp_words(guest.more_tcp_mib(_TCP_MIB + flows * _FLOW_MIB, _MEMORY_MIB))
         return Guest(
-            tasks=_TASKS,
+            tasks=TASKS,
             memory_mib=self.wish.memory_mib or _MEMORY_MIB,
-            environment=MARK,
+            environment={},
             words=(*words, KERNEL_WORD) if self.terminal else words,
             own_clock=True,
             ipv6=self.order.ipv6,
@@ -281,7 +282,7 @@ class _Run:
         return joined(command, self.files) if self.terminal else command
 
     def _on_real_clock(self, scratch: Path) -> list[str]:
-        return ["env", f"TMPDIR={scratch}", *entering(), *module(_TASKS), str(self.files.path)]
+        return ["env", f"TMPDIR={scratch}", *entering(), *module(TASKS), str(self.files.path)]
 
     def _progress(self, _: str, step: str) -> None:
         if self.terminal:

@@ -16,6 +16,8 @@ from operator import itemgetter
 from pathlib import Path
 
 from priolab.common.descriptors import process_ids
+from priolab.extras.sandbox.order import TASKS
+from priolab.testbed.guest.guest_task import MODULE
 
 _PAUSE_S = 0.2
 _LEAST = 0.01
@@ -28,10 +30,8 @@ _PATH = re.compile(rb"[\x21-\x7e]*/[\x21-\x7e]*")
 _VARIABLE = re.compile(rb"\w+=.*", re.DOTALL)
 
 
-MARK = {"PRIOLAB_EXTRA": "sandbox"}
-"""A variable of the lab's own programs in a guest, which keeps guests of sandboxes apart from those of experiments."""
-
-_LABS_OWN = "".join(f"{name}={value}" for name, value in MARK.items())
+_LABS_OWN = f"{MODULE}={TASKS}"
+"""A variable of the lab's own programs in a guest."""
 
 
 def spinning(scratch: Path, started: Sequence[str]) -> str | None:

@@ -26,7 +26,7 @@ _OWN = ("common", "netem", "testbed")
 
 _MIB = 2**20
 _PAGE_BYTES = 4096
-TCP_PART = 17
+_TCP_PART = 17
 """The kernel gives TCP a sixteenth of the memory that is free at its start, which is more than this part of all."""
 
 GUESTS_OWN = ("/mnt", "/proc", "/run", "/sys")
@@ -104,6 +104,11 @@ class Guest:
             "ro",
             *([] if self.ipv6 else ["ipv6.disable=1"]),
         ]
+
+
+def more_tcp_mib(need_mib: int, memory_mib: int) -> int:
+    """Returns the MiB that TCP's buffers need; 0 if a guest of this memory gives them as much anyway."""
+    return need_mib if need_mib > memory_mib // _TCP_PART else 0
 
 
 def tcp_words(mib: int) -> list[str]:
