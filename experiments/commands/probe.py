@@ -57,8 +57,8 @@ from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
 from priolab.netem import units
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
+from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.process.scratch import scratch_folder
-from priolab.testbed.topology.end_words import parsed_time_ns
 
 _SLACK_NS = 60 * 10**9
 _AUTO = "auto"

@@ -51,8 +51,8 @@ from priolab.netem import words
 from priolab.netem.link import Link
 from priolab.netem.parsers import whole
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
+from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.process.scratch import scratch_folder
-from priolab.testbed.topology.end_words import parsed_time_ns
 
 _FORMAT = 1
 _DIALECT = "plain+header"

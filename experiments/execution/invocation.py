@@ -18,7 +18,7 @@ from priolab.netem import sampling, units
 from priolab.netem.parsers import whole
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import ScenarioError, UnknownKnob
-from priolab.testbed.topology.end_words import SEED_WORD
+from priolab.testbed.option_values import SEED_WORD, value_of
 
 _MOST_REPETITIONS = 1000
 _SHORTEST_DEADLINE_NS = 10**8
@@ -235,14 +235,7 @@ def words_of_make() -> list[str]:
 
 def run_values(words: Mapping[str, str]) -> dict[str, Any]:
     """Returns the values of all execution options, given or default. Raises ScenarioError."""
-    values: dict[str, Any] = {}
-    for knob in RUN_KNOBS.values():
-        text = words.get(knob.name, knob.default).strip()
-        try:
-            values[knob.name] = knob.parse(text)
-        except ValueError:
-            raise ScenarioError(knob.name, text, knob.allowed) from None
-    return values
+    return {name: value_of(name, words.get(name, knob.default), knob) for name, knob in RUN_KNOBS.items()}
 
 
 def request_from(words: Mapping[str, str]) -> Request:

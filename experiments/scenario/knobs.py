@@ -23,7 +23,8 @@ from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.netem.words import Word
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed.errors import ScenarioError, UnknownKnob
-from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, STOCK, link_with, value_of
+from priolab.testbed.option_values import value_of
+from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, STOCK, link_with
 
 SEVERAL: Mapping[str, str] = MappingProxyType(
     {"SERVER": "", "PROGRAM": "", "CONFIG": "", "CLIENT": "", "VIA": "via-", "VIA_LOWAT": "via-lowat-"}

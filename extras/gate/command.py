@@ -21,8 +21,8 @@ from priolab.extras.gate.judging import Result, judged
 from priolab.proxy.server import catalogue as servers
 from priolab.testbed.documents import check_document, write_document
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
+from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.process.interruption import Interrupted, limited
-from priolab.testbed.topology.end_words import parsed_time_ns
 
 KNOBS_ALLOWED = (
     *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),

@@ -46,6 +46,7 @@ from priolab.proxy.server import Server, is_folder, server_of
 from priolab.testbed.documents import check_document
 from priolab.testbed.errors import InvalidRun, ScenarioError, Unavailable
 from priolab.testbed.home import ROOT
+from priolab.testbed.option_values import value_of
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. SERVER and DIALECT may have several values. The study itself sets all other knobs."""
@@ -138,14 +139,10 @@ def _servers(words: Mapping[str, str]) -> tuple[list[Server], dict[str, str]]:
 
 def _server(text: str) -> Server:
     """Returns the server that a value of SERVER names. Raises ScenarioError."""
-    knob = KNOBS["SERVER"]
-    try:
-        knob.parse(text)
-    except ValueError:
-        raise ScenarioError(knob.name, text, knob.allowed) from None
+    value_of("SERVER", text, KNOBS["SERVER"])
     server = server_of(text)
     if server.protocol == Protocol.SPDY:
-        raise ScenarioError(knob.name, text, "a server that speaks HTTP/2 or HTTP/3")
+        raise ScenarioError("SERVER", text, "a server that speaks HTTP/2 or HTTP/3")
     return server
 
 

@@ -22,8 +22,8 @@ from priolab.extras.sandbox.said import Said
 from priolab.extras.sandbox.target import Target
 from priolab.testbed.documents import check_document
 from priolab.testbed.errors import ScenarioError, StepFailed
+from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.process.streams import closed
-from priolab.testbed.topology.end_words import parsed_time_ns
 
 _STEP = "sandbox"
 _EXAMPLES = """\

@@ -9,7 +9,8 @@ from contextlib import suppress
 from priolab.netem import units
 from priolab.netem.words import WORDS, packed_traces
 from priolab.testbed.errors import ScenarioError
-from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, SEED_WORD, value_of, way_from
+from priolab.testbed.option_values import SEED_WORD, value_of
+from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, way_from
 
 _NONE = "none"
 _WORDS = {**WORDS, **CROSS_WORDS, **END_WORDS}

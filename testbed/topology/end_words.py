@@ -1,16 +1,16 @@
 """The knobs that describe an end of a link, cross traffic, and with those of netem/words.py a whole way."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
-from priolab.common.formats.files import printable
-from priolab.netem import units, words
+from priolab.netem import words
 from priolab.netem.link import Link
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.netem.words import WORDS, Word
 from priolab.testbed.errors import ScenarioError
+from priolab.testbed.option_values import TRACES, value_of
 from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
 
 LOWAT_MOST = 2**32 - 1
@@ -20,8 +20,7 @@ STOCK, NONE = "stock", "none"
 """The words for the kernel's default."""
 
 _MOST_FLOWS = 32
-_TRACES = ("TRACE", "TRACE_UP")
-_OWN_WORDS = (*_TRACES, "QUEUE")
+_OWN_WORDS = (*TRACES, "QUEUE")
 """The knobs of a link whose errors say themselves what is allowed."""
 
 END_WORDS: Mapping[str, Word] = MappingProxyType(
@@ -74,19 +73,6 @@ CROSS_WORDS: Mapping[str, Word] = MappingProxyType(
 """The knobs of competing flows, each with the field of CrossTraffic."""
 
 
-class _Parsed(Protocol):
-    @property
-    def parse(self) -> Callable[[str], Any]: ...
-
-    @property
-    def allowed(self) -> str: ...
-
-
-_LARGEST_SEED = 2**32 - 1
-SEED_WORD = Word(field="seed", default="1", parse=whole(0, _LARGEST_SEED), allowed=f"0 to {_LARGEST_SEED}")
-"""The knob of the seed of all random numbers."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Way:
     """A link with the settings of the end that serves, and the cross traffic; None without any."""
@@ -94,29 +80,6 @@ class Way:
     link: Link
     server: EndSettings
     cross: CrossTraffic | None
-
-
-def value_of(name: str, text: str, word: _Parsed) -> Any:
-    """Returns the value of a knob's text. Raises ScenarioError."""
-    try:
-        return word.parse(text.strip())
-    except ValueError as error:
-        given = f"{printable(text.strip())} ({error})" if name in _TRACES else text.strip()
-        raise ScenarioError(name, given, word.allowed) from None
-
-
-def parsed_time_ns(where: str, text: str, least: str, most: str) -> int:
-    """Parses a time; returns it in ns. Raises ScenarioError if the time is less than `least` or more than `most`.
-
-    where: the name of the option that has the time, for the error. least, most: times with units.
-    """
-    try:
-        time_ns = units.parse_time_ns(text)
-        if units.parse_time_ns(least) <= time_ns <= units.parse_time_ns(most):
-            return time_ns
-    except ValueError:
-        pass
-    raise ScenarioError(where, text, f"a time from {least} to {most}")
 
 
 def link_with(values: Mapping[str, Any], texts: Mapping[str, str]) -> Link:
