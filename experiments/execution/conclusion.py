@@ -295,8 +295,12 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
             check_lateness(late, manner.fabric.tolerance)
     allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
     record = as_record(scenario)
-    is_stock = scenario.server in catalogue() and scenario.config is None and scenario.program is None
-    is_stock &= not additions.current().changes  # another kernel may tell a front later that it takes bytes
+    is_stock = (
+        scenario.server in catalogue()
+        and scenario.config is None
+        and scenario.program is None
+        and not additions.current().changes  # another kernel may tell a front later that it takes bytes
+    )
     takes_whole = server.takes_whole and is_stock and scenario.via is None and scenario.buffering == "on"
     _none_of(contradictions(evidence, layers, record, allowance, is_stock=is_stock, takes_whole=takes_whole))
     _none_of(unexplained(found.ledger, allowance))

@@ -54,12 +54,13 @@ def check_links(links: Sequence[Link], own: FrontQdisc | None, shaper: Shaper | 
     sch_netem is required only for SHAPER=netem, and ethtool only for the ferry. own: the queueing discipline of the
     device of the end that serves; None for none. shaper: None for any.
     """
+    lack, no_qdisc = cache(no_netem), cache(_no_qdisc)  # each is a trial in new namespaces
     for link in links:
-        check_qdisc(link, own, shaper, no_netem, _no_qdisc)
+        check_qdisc(link, own, shaper, lack, no_qdisc)
         if link.shaped:
-            if shaper is Shaper.NETEM and (reason := no_netem()):
+            if shaper is Shaper.NETEM and (reason := lack()):
                 raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
-            if (shaper is Shaper.FERRY or no_netem()) and find("ethtool") is None:
+            if (shaper is Shaper.FERRY or lack()) and find("ethtool") is None:
                 raise Unavailable(f"SHAPER={Shaper.FERRY}", "ethtool is not installed", "install ethtool")
 
 
