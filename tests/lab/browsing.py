@@ -25,10 +25,16 @@ def read(done: Done, arm: str, name: str) -> Mapping[str, Any]:
     return document
 
 
-def must_need_lowat(done: Done, browsed: Callable[[Done, str], object]) -> None:
-    """Check that the order is inverted without LOWAT and kept with LOWAT=16384. browsed: checks an arm's records."""
+def must_need_lowat(done: Done, browsed: Callable[[Done, str], object], *, sure: bool = True) -> None:
+    """Check that the order is inverted without LOWAT and kept with LOWAT=16384.
+
+    browsed: checks an arm's records. sure: False if so few bytes compete that it may only be undecided who was first.
+    """
     assert done.code == 0, done.trouble
-    assert [done.arm(name)["verdict"] for name in _ARMS] == ["inverted", "kept"]
+    control, treatment = (done.arm(name) for name in _ARMS)
+    assert control["verdict"] == "inverted"
+    assert treatment["verdict"] in ({"kept"} if sure else {"kept", "undecided"}), treatment["verdict_reason"]
+    assert treatment["image_bytes_before_script"] < control["image_bytes_before_script"] / 2
     for arm in _ARMS:
         browsed(done, arm)
 

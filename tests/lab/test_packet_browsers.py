@@ -75,9 +75,13 @@ def browser(request: pytest.FixtureRequest) -> _Browser:
 @pytest.mark.punctual
 @pytest.mark.usefixtures("netns")
 def test_lowat_keeps_the_browsers_order(lab: Lab, browser: _Browser) -> None:
-    """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384."""
-    done = lab.run_on_time(f"CLIENT={browser.client}", "FABRIC=netns", *QUICK, *_ONE_RELOAD)
-    must_need_lowat(done, browser.must_have_browsed)
+    """The browser asks for the script first. The order is inverted without LOWAT and kept with LOWAT=16384.
+
+    WebKit gives the image a twentieth. With LOWAT too few of its bytes compete with the script to tell.
+    """
+    words = ("FABRIC=netns", *QUICK, *_ONE_RELOAD, "SIZE=500000")
+    done = lab.run_on_time(f"CLIENT={browser.client}", *words)
+    must_need_lowat(done, browser.must_have_browsed, sure=browser is not _WEBKIT)
     nothing_is_left(lab)
 
 

@@ -10,8 +10,11 @@ SETUP = "experiments/setup/setup.sh"
 
 
 def planned(*words: str) -> str:
-    """Returns the commands that make would run, and its variables."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    """Returns the commands that make would run, and its variables.
+
+    A make that runs the tests hands its own variables on as variables of the environment.
+    """
+    environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     command = ["make", "--print-data-base", "--dry-run", *words]
     return finished(command, 20, folder=ROOT, environment=environment).checked().out
 
