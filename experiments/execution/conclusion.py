@@ -276,6 +276,15 @@ def _outcome(folder: RunFolder, trouble: str | None) -> dict[str, Any]:
     return {"status": "failed", "reason": reason, "observed": {}}
 
 
+def is_stock(scenario: Scenario) -> bool:
+    """Returns True if the front is a server of the catalogue in the lab's version and configuration, on its kernel.
+
+    Another guest kernel may tell a front later that it takes bytes.
+    """
+    is_own = scenario.config is not None or scenario.program is not None
+    return scenario.server in catalogue() and not is_own and not additions.current().changes
+
+
 def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Findings:
     """Computes a run's findings, and checks that the run's files do not contradict each other. Raises InvalidRun.
 
@@ -295,14 +304,9 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
             check_lateness(late, manner.fabric.tolerance)
     allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
     record = as_record(scenario)
-    is_stock = (
-        scenario.server in catalogue()
-        and scenario.config is None
-        and scenario.program is None
-        and not additions.current().changes  # another kernel may tell a front later that it takes bytes
-    )
-    takes_whole = server.takes_whole and is_stock and scenario.via is None and scenario.buffering == "on"
-    _none_of(contradictions(evidence, layers, record, allowance, is_stock=is_stock, takes_whole=takes_whole))
+    stock = is_stock(scenario)
+    takes_whole = server.takes_whole and stock and scenario.via is None and scenario.buffering == "on"
+    _none_of(contradictions(evidence, layers, record, allowance, is_stock=stock, takes_whole=takes_whole))
     _none_of(unexplained(found.ledger, allowance))
     if not server.over_tcp and not scenario.client.is_browser:
         _none_of(late_reads(read_json(folder.client / "socket.json").get("waited_longest_ns"), allowance))
