@@ -85,7 +85,7 @@ test-all: $(if $(PASSED),,test) setup-test ## run all tests: also with all serve
 
 # A misspelt extra is refused before anything is installed.
 test-%:
-	@[ -d extras/$* ] || { echo "make: $* is not an extra; these are: $(patsubst extras/%/extra.toml,%,$(wildcard extras/*/extra.toml))" >&2; exit 2; }
+	@[ -f extras/$*/extra.toml ] || [ -f tests/lab/$*/needs.toml ] || { echo "make: $* is not an extra; these are: $(patsubst extras/%/extra.toml,%,$(wildcard extras/*/extra.toml)), and sandbox" >&2; exit 2; }
 	@experiments/setup/setup.sh test TESTS=$*
 	@.venv/bin/python -m tools.whole $*
 
@@ -122,6 +122,16 @@ mutations: setup-core-tests ## give 1,000 damaged folders and files to the comma
 ledgers: ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
 	@experiments/setup/setup.sh test TESTS=core SERVER=nginx,h2o,nghttpx CAPTURE=yes
 	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
+
+.PHONY: setup-sandbox-tests sandbox-examples sandbox-machine
+setup-sandbox-tests:
+	@experiments/setup/setup.sh test TESTS=sandbox
+
+sandbox-examples: setup-sandbox-tests ## repeat each example of docs/guide/sandbox.md a hundred times, to the byte, and write their outputs into it, and beside those on a real clock (an hour; RUNS=1: the latter alone, five minutes on an idle machine)
+	@.venv/bin/python -m tools.campaigns.sandbox_examples $(or $(RUNS),100)
+
+sandbox-machine: setup-sandbox-tests ## carry out each example of docs/guide/sandbox.md here and on an emulated machine, and write into it what is the same (half an hour; NAMES="go": only these, not written; needs root)
+	@.venv/bin/python -m tools.campaigns.sandbox_machine $(NAMES)
 
 .PHONY: tuner-kills
 tuner-kills: setup-core-tests ## start and end priority-tuner 1,000 times, and kill it 200 times under load; writes a table of RELIABILITY.md (needs root; some minutes; KILLS=20: fewer)

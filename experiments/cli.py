@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = Namespace(kept=None, print_folder=False)  # kept: a function that says what an interruption leaves
     report = Report()
     try:
-        _options(command_line(words), words, options)
+        options_from(command_line(words), words, options)
         report = Report(aside=options.print_folder)
         raise_interrupted()
         code = int(options.do(options, report) or 0)
@@ -132,7 +132,10 @@ def _parser() -> tuple[ArgumentParser, "_SubParsersAction[ArgumentParser]"]:
 
 
 def _of_the_core() -> dict[str, tuple[str, str]]:
-    return {name: (about, f"priolab.experiments.{module}") for name, (about, module) in _COMMANDS.items()}
+    return {
+        name: (about, module if module.startswith("priolab.") else f"priolab.experiments.{module}")
+        for name, (about, module) in _COMMANDS.items()
+    }
 
 
 def _of_extras() -> dict[str, tuple[str, str]]:
@@ -150,7 +153,7 @@ class _Version(Action):
         parser.exit()
 
 
-def _options(parser: ArgumentParser, words: Sequence[str], options: Namespace | None = None) -> Namespace:
+def options_from(parser: ArgumentParser, words: Sequence[str], options: Namespace | None = None) -> Namespace:
     """Parses the command line, into `options` if given.
 
     Words such as LOWAT=16384 may follow an option, which argparse alone would refuse. If a command runs another
@@ -185,6 +188,10 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "trace": ("make a trace of packet opportunities, for TRACE: synthetic, or from a recorded rate", "commands.trace"),
     "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", "commands.tune"),
+    "sandbox": (
+        "run any two programs on a link, on virtual time: the same bytes every time",
+        "priolab.testbed.sandbox.command",
+    ),
     "setup": (
         "install the packages and the guest kernel that the lab needs",
         "commands.setup_command",
@@ -199,7 +206,7 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
         "completion_command",
     ),
 }
-"""For each command of the core: what it does, and its module, in the package `experiments`."""
+"""For each command of the core: what it does, and its module, in the package `experiments` if no other is named."""
 
 _ANYWHERE = {"export", "figures", "knee", "list", "show", "trace"}
 """Commands that work on every system: they read recorded results, or write a trace."""

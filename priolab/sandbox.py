@@ -1,5 +1,5 @@
-"""The import name of the sandbox, which is an extra."""
+"""The import name of the sandbox."""
 
-from priolab.extras.sandbox.sandbox import ClientFailed, Place, Result, Sandbox
+from priolab.testbed.sandbox.sandbox import ClientFailed, Place, Result, Sandbox
 
 __all__ = ["ClientFailed", "Place", "Result", "Sandbox"]

@@ -1,9 +1,9 @@
-"""Runs tests: `python -m tools.whole [core | rest [PASSED] | EXTRA]`, for make test, test-all and test-EXTRA.
+"""Runs tests: `python -m tools.whole [core | rest [PASSED] | PART]`, for make test, test-all and test-PART.
 
     core    the core, with the servers and packages that the experiment needs and no others
     rest    all that `core` has not passed: other servers, browsers, containers, most whole experiments, the extras.
             PASSED: a folder with notes of what passed elsewhere, by commit (tools/suites)
-    EXTRA   the tests of an extra
+    PART    the tests of an extra, or of the sandbox
 
 The exit code is 0 if all have passed. Rules:
 
@@ -22,9 +22,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from priolab.experiments.setup.extras import extras
 from priolab.testbed.process.processes import die_with_parent
-from tests.support.selection import CORE, LEFT_OUT, PASSED, REST, counted, forget, take_over
+from tests.support.selection import CORE, LEFT_OUT, PASSED, REST, counted, forget, parts, take_over
 from tools.reports import summary
 
 _KEPT = Path(".pytest_cache")
@@ -94,10 +93,11 @@ def _take_over(passed: Path) -> None:
 
 
 def _main(what: str, passed: str | None = None) -> int:
-    if what not in (CORE, REST, *extras()):
-        print(f"{what} has no tests; these have: {CORE}, {REST}, {', '.join(extras())}", file=sys.stderr)
+    folders = parts()
+    if what not in (CORE, REST, *folders):
+        print(f"{what} has no tests; these have: {CORE}, {REST}, {', '.join(folders)}", file=sys.stderr)
         return 2
-    words = [f"--{what}"] if what in (CORE, REST) else [f"extras/{what}/tests"]
+    words = folders.get(what) or (f"--{what}",)
     _compile()
     _KEPT.mkdir(exist_ok=True)
     for report in _KEPT.glob("*.xml"):

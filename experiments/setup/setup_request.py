@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -106,6 +107,7 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
         name, _, value = word.partition("=")
         values[name] = [each.strip() for each in value.split(",")]
     tested = values.pop("TESTS", None) if part is SetupPart.TEST else None
+    tests_need = None if tested is None else frozenset(each for name in tested for each in needs_of_tests(name, root))
     is_default_sweep = part is SetupPart.SWEEP and values.keys() <= set(RUN_WORDS)
     if is_default_sweep:
         values["SWEEP"] = [DEFAULT_SWEEP]
@@ -126,20 +128,22 @@ def setup_request_from(part: SetupPart, words: Iterable[str], root: Path) -> Set
         clients=frozenset(values.get("CLIENT", [])),
         fabrics=frozenset(values.get("FABRIC", [])),
         capture="yes" in values.get("CAPTURE", []) or bool(second),
-        tests_need=None if tested is None else frozenset(need for name in tested for need in _needs_of(name, root)),
+        tests_need=tests_need,
     )
 
 
-def _needs_of(name: str, root: Path) -> list[str]:
-    """Returns what the tests of an extra need, or those of the core, which need nothing more. Raises ValueError."""
+def needs_of_tests(name: str, root: Path) -> list[str]:
+    """Returns what tests need beside what an experiment needs. Raises ValueError.
+
+    name: of an extra or a folder of tests/lab that says it in a file; or "core", whose tests need nothing more.
+    """
     if name == CORE:
         return []
-    path = root / "extras" / name / "extra.toml"
-    try:
-        needs: list[str] = parsed(from_toml, content(path, MOST_TOML_BYTES)).get("tests_need", [])
-    except OSError as error:
-        raise ValueError(f"TESTS={name} is not allowed; allowed: {CORE}, or the name of an extra") from error
-    return needs
+    for path in (root / "extras" / name / "extra.toml", root / "tests" / "lab" / name / "needs.toml"):
+        with suppress(OSError):
+            needs: list[str] = parsed(from_toml, content(path, MOST_TOML_BYTES)).get("tests_need", [])
+            return needs
+    raise ValueError(f"TESTS={name} is not allowed; allowed: {CORE}, sandbox, or the name of an extra")
 
 
 def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:

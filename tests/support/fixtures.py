@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from priolab.experiments.setup.extras import extras
 from priolab.experiments.setup.machine import Capability
 from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
+from priolab.experiments.setup.setup_request import needs_of_tests
 from priolab.proxy.server import catalogue
 from priolab.testbed.process import command_process
 from priolab.testbed.process.command_process import CommandProcess, Work, keep_guests
@@ -33,6 +33,7 @@ from tests.support.selection import (
     is_of_core,
     note,
     noted,
+    parts,
     wrong_needs,
 )
 from tests.support.shared_runs import Runs
@@ -163,17 +164,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         count(_left_out, config.rootpath / LEFT_OUT)
 
 
-def _check_extras(root: Path, items: list[pytest.Item]) -> None:
-    """Raises UsageError if an extra does not say what its tests need: set-ups install it before there is pytest."""
-    by_extra: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.nodeid.startswith("extras/"):
-            by_extra.setdefault(item.nodeid.split("/")[1], []).append(item)
-    for name, of_extra in by_extra.items():
-        extra = extras()[name]
-        marked = {item.nodeid: [need for need in needs_of(item) if not is_needed_by_core(need)] for item in of_extra}
-        all_are = {item.path for item in of_extra} >= {*(root / "extras" / name / "tests").rglob("test_*.py")}
-        if wrong := wrong_needs(name, extra.tests_need, marked, all_are=all_are):
+def _check_needs(root: Path, items: list[pytest.Item]) -> None:
+    """Raises UsageError if a part does not say what its tests need: set-ups install it before there is pytest."""
+    for name, folders in parts().items():
+        of_part = [item for item in items if item.nodeid.startswith(tuple(f"{folder}/" for folder in folders))]
+        marked = {item.nodeid: [need for need in needs_of(item) if not is_needed_by_core(need)] for item in of_part}
+        files = {file for folder in folders for file in (root / folder).rglob("test_*.py")}
+        all_are = {item.path for item in of_part} >= files
+        if of_part and (wrong := wrong_needs(name, needs_of_tests(name, root), marked, all_are=all_are)):
             raise pytest.UsageError(wrong)
 
 
@@ -206,7 +204,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("containers")
         if item.get_closest_marker("punctual") and _room(item.path) not in _REAL_ROOMS:
             raise pytest.UsageError(f"{item.nodeid} is punctual; such tests are in {' or '.join(_REAL_ROOMS)}")
-    _check_extras(config.rootpath, items)
+    _check_needs(config.rootpath, items)
     yield
     if config.getoption(CORE):
         others = {item: [name for name in needs_of(item) if not is_needed_by_core(name)] for item in items}

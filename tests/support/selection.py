@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from priolab.experiments.setup.extras import extras
+
 CORE, REST = "core", "rest"
 
 _EXPERIMENTS = ("test_maps.py", "test_repeatability.py", "test_netns.py", "test_asked.py", "test_results.py")
@@ -20,6 +22,8 @@ PASSED = Path(".pytest_cache", "passed")
 LEFT_OUT = Path(".pytest_cache", "left-out")
 """The folder of the counts: a file for each process of pytest, with how many tests need what it may not use."""
 
+_SANDBOX = "sandbox"
+
 MISSING = " is missing: "
 """The middle of the reason for which a test is skipped: what it needs, and why that is missing."""
 
@@ -29,15 +33,21 @@ def is_of_core(path: Path, room: str) -> bool:
     return "extras" not in path.parts and (room != "lab" or path.name in _EXPERIMENTS)
 
 
+def parts() -> dict[str, tuple[str, ...]]:
+    """Returns the folders of the tests of each part that says what its tests need: the extras, and the sandbox."""
+    folders = {name: (f"extras/{name}/tests",) for name in extras()}
+    return {**folders, _SANDBOX: ("tests/lab/sandbox", "tests/unit/testbed/sandbox")}
+
+
 def wrong_needs(
-    extra: str, said: Collection[str], marked: Mapping[str, Collection[str]], *, all_are: bool
+    part: str, said: Collection[str], marked: Mapping[str, Collection[str]], *, all_are: bool
 ) -> str | None:
-    """Returns what is wrong with what an extra says that its tests need (`tests_need`); None if nothing is.
+    """Returns what is wrong with what a part says that its tests need (`tests_need`); None if nothing is.
 
     marked: what its tests need by their marks, by test, without what the core's tests may need. all_are: True if these
-    are all tests of the extra.
+    are all tests of the part.
     """
-    where = f"`tests_need` in extras/{extra}/extra.toml"
+    where = "`tests_need` in " + ("tests/lab/sandbox/needs.toml" if part == _SANDBOX else f"extras/{part}/extra.toml")
     for test, needs in marked.items():
         if missing := sorted({*needs} - {*said}):
             return f"{test} needs {', '.join(missing)}, which {where} lacks"

@@ -27,7 +27,7 @@ from priolab.experiments.setup import extras
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.netem.shaper_kind import Shaper
-from tools.benches import checks, client, cost, ferry, guest, repeats
+from tools.benches import checks, client, cost, ferry, guest, repeats, sandbox
 from tools.benches.cost import FAST_ARMS, link_s
 
 _ROUNDS = 3
@@ -122,6 +122,7 @@ def main() -> None:
     checks.main()
     repeats.main()
     guest.main()
+    sandbox.main()
     for part in extras.parts("bench"):
         part.main()
     client.main()

@@ -445,5 +445,5 @@ def test_the_tests_of_an_extra_need_what_it_says(tmp_path: Path) -> None:
 
 def test_an_unknown_extra_has_no_tests() -> None:
     """A misspelt extra is refused."""
-    with pytest.raises(ValueError, match="TESTS=dmeo is not allowed; allowed: core, or the name of an extra"):
+    with pytest.raises(ValueError, match="TESTS=dmeo is not allowed; allowed: core, sandbox, or the name of an extra"):
         setup_request_from(SetupPart.TEST, ["TESTS=dmeo"], ROOT)

@@ -1,0 +1,303 @@
+"""`priolab sandbox`: runs a server's command, a client's command and further ones on the lab's link.
+
+Exit codes: the client's; 128 plus the number of the signal that ended the client; those of outcome.CODES if the client
+has not ended by itself; 2 for bad input.
+"""
+
+import argparse
+import json
+import math
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Protocol
+
+from priolab.testbed.documents import check_document
+from priolab.testbed.errors import ScenarioError, StepFailed
+from priolab.testbed.option_values import parsed_time_ns
+from priolab.testbed.process.streams import closed
+from priolab.testbed.sandbox import knobs, report, session, terminal
+from priolab.testbed.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
+from priolab.testbed.sandbox.outcome import CODES, Ending, Outcome
+from priolab.testbed.sandbox.output_log import Said
+from priolab.testbed.sandbox.target import Target
+
+_STEP = "sandbox"
+_EXAMPLES = """\
+examples:
+  priolab sandbox RATE=10mbit DELAY=20ms --server 'python3 -m http.server 80' -- curl -sO http://server/FILE
+  priolab sandbox LOSS=2% --server 'iperf3 -s' --report -- iperf3 -c server -R
+  priolab sandbox mirror.DELAY=80ms --server ./serve --place mirror ./serve --wait-port mirror:any -- ./client
+"""
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `priolab sandbox` to its parser."""
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
+    parser.usage = "%(prog)s [-h] [KNOB=VALUE ...] [OPTION ...] [--server COMMAND] -- COMMAND ..."
+    listed = ", ".join(f"{name} ({knobs.default(name)})" for name in knobs.ALLOWED).replace("%", "%%")
+    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=f"knobs, with their defaults: {listed}")
+    parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
+    parser.add_argument(
+        "--place",
+        nargs=2,
+        metavar=("NAME", "COMMAND"),
+        action="append",
+        default=[],
+        help="a further place, and the command that runs there beside the server, '' for none; its link has knobs such"
+        " as NAME.RATE=1mbit, and the server's such as server.RATE=1mbit; may be given several times",
+    )
+    parser.add_argument("--ipv6", action="store_true", help="give the places addresses of IPv6, too")
+    parser.add_argument(
+        "--wait-port",
+        metavar="[PLACE:]PORT",
+        action="append",
+        default=[],
+        help=f"start the client when the server listens at this port; {LISTENS}: at any; {AT_ONCE}: at once; with a"
+        f" PLACE, also when its program listens; may be given several times (default: {LISTENS})",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="PLACE.NAME=VALUE",
+        action="append",
+        default=[],
+        help="set a sysctl of a place, such as client.net.ipv4.tcp_sack=0; may be given several times",
+    )
+    parser.add_argument(
+        "--env",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="a variable of the programs' environment, beside PATH, HOME, LANG and TZ; may be given several times",
+    )
+    parser.add_argument("--scratch", action="store_true", help="throw away what is written into the current folder")
+    parser.add_argument(
+        "--read",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="show the programs of this machine's files only the system's folders, the current folder and PATH; may be"
+        " given several times (default: / for all)",
+    )
+    parser.add_argument(
+        "--scheduler",
+        choices=("fifo", "default"),
+        default="fifo",
+        help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
+        " whose threads wait for each other by spinning (default: fifo)",
+    )
+    parser.add_argument("--memory", metavar="SIZE", help="the guest's memory, such as 2g")
+    parser.add_argument("--limit", metavar="TIME", default="86400s", help="the client's longest time (default: 86400s)")
+    parser.add_argument(
+        "--wall-limit",
+        metavar="TIME",
+        help="the longest time on this machine's clock (default: 600s; no limit with a terminal)",
+    )
+    parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
+    parser.add_argument("--both", action="store_true", help="print the output of all, each line with its place")
+    parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted as JSON")
+    parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of all places as pcapng")
+    parser.add_argument("--samples", type=Path, metavar="FILE", help="write the state of all TCP sockets over time")
+    parser.add_argument("--interval", metavar="TIME", default="10ms", help="the time between samples (default: 10ms)")
+    parser.set_defaults(do=sandbox, command=(), from_make=False, knobs=knobs.ALLOWED)
+
+
+class Screen(Protocol):
+    """Writes a line about a failure for people."""
+
+    def complain(self, text: str) -> None:
+        """Writes the line."""
+
+
+def sandbox(options: argparse.Namespace, shown: Screen) -> int:
+    """Carries it out; returns the exit code. Raises LabError."""
+    wish = wish_of(options)
+    for path in (options.capture, options.samples):
+        if path is not None:
+            check_document(path, _STEP)
+    where, note_of_choice = session.usable(wish)
+    if note_of_choice:
+        _aside(f"note: {note_of_choice}")
+    for note in report.rates_in_bytes(dict(_named(options.words))):
+        _aside(note)
+    output = _Output(both=options.both, marked=bool(options.place))
+    with ExitStack() as stack:
+        servers, counts = (
+            None if path is None else stack.enter_context(Target(path, _STEP))
+            for path in (options.server_output, options.json)
+        )
+        room = stack.enter_context(session.room())
+        outcome = session.carry_out(wish, where, room, output.hear)
+        output.end()
+        if servers:
+            servers.write(b"".join(output.servers))
+        if counts:
+            counts.write(json.dumps(report.document(wish.order, outcome), indent=2).encode() + b"\n")
+    if options.report and outcome.ending is Ending.ENDED:
+        for line in report.lines(wish.order, outcome):
+            _aside(line)
+    if outcome.reason is not None:
+        shown.complain(outcome.reason)
+    return code_of(outcome)
+
+
+def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for word in words:
+        name, _, value = word.partition("=")
+        yield name, value
+
+
+def code_of(outcome: Outcome) -> int:
+    """Returns the exit code of `priolab sandbox`."""
+    if outcome.ending is not Ending.ENDED or outcome.code is None:
+        return CODES[outcome.ending]
+    return outcome.code if outcome.code >= 0 else 128 - outcome.code
+
+
+def wish_of(options: argparse.Namespace) -> session.Wish:
+    """Returns what the options ask for. Reads standard input. Raises ScenarioError."""
+    given, links = knobs.parsed(options.words)
+    if not options.command:
+        raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
+    sampled = options.samples is not None
+    places = _places(options.place)
+    for name, of_link in links.items():
+        knobs.check_link(name, of_link, [SERVER, *places])
+    waits = dict(_wait(word, places) for word in options.wait_port)
+    size = terminal.window() if terminal.is_here() and not options.both else None
+    usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
+    order = Order(
+        knobs=knobs.of_way(given),
+        seed=knobs.seed(given),
+        client=tuple(options.command),
+        server=None if options.server is None else _server(options.server),
+        environment=session.environment_of(options.env, usual),
+        folder=str(Path.cwd()),
+        limit_ns=parsed_time_ns("--limit", options.limit, "1ms", "1000000s"),
+        sysctls=tuple(_sysctl(word, places) for word in options.set),
+        wait=waits.pop(SERVER, LISTENS),
+        scratch=options.scratch,
+        fair=options.scheduler == "default",
+        interval_ns=parsed_time_ns("--interval", options.interval, "1us", "3600s") if sampled else None,
+        places=places,
+        links={name: knobs.of_way(of_link) for name, of_link in links.items()},
+        waits=waits,
+        ipv6=options.ipv6,
+        terminal=size,
+        visible=session.visible(options.read),
+    )
+    return session.Wish(
+        order=order,
+        fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
+        stdin=_stdin(),
+        memory_mib=knobs.memory_mib(options.memory),
+        wall_limit_s=_wall_limit_s(options.wall_limit, math.inf if size else 600.0),
+        capture=options.capture,
+        samples=options.samples,
+    )
+
+
+def _split(option: str, command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        raise ScenarioError(option, command, f"words as a shell reads them ({error})") from None
+
+
+def _server(command: str) -> tuple[str, ...]:
+    words = _split("--server", command)
+    if not words:
+        raise ScenarioError("--server", command, "a command")
+    return words
+
+
+def _places(given: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    places: dict[str, tuple[str, ...]] = {}
+    for name, command in given:
+        check_place("--place", name, places)
+        places[name] = _split("--place", command)
+    return places
+
+
+def _sysctl(word: str, places: Iterable[str]) -> tuple[str, str, str]:
+    name, equals, value = word.partition("=")
+    place, _, sysctl = name.partition(".")
+    if not equals or place not in (CLIENT, SERVER, *places) or not sysctl.startswith("net."):
+        allowed = " or ".join(f"{each}.NAME=VALUE" for each in (CLIENT, SERVER, *places))
+        raise ScenarioError("--set", word, f"{allowed}, with a NAME such as net.ipv4.tcp_sack")
+    return place, sysctl, value
+
+
+def _wait(word: str, places: Iterable[str]) -> tuple[str, str]:
+    place, colon, text = word.rpartition(":")
+    if (not colon or place in (SERVER, *places)) and (
+        text in (AT_ONCE, LISTENS) or (text.isascii() and text.isdigit() and 0 < int(text) < 2**16)
+    ):
+        return place or SERVER, text
+    allowed = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
+    raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further place and a colon if it is its")
+
+
+def _wall_limit_s(text: str | None, default_s: float) -> float:
+    return default_s if text is None else parsed_time_ns("--wall-limit", text, "1s", "86400s") / 10**9
+
+
+def _stdin() -> bytes:
+    """Returns this process's standard input, whole; nothing if it is a terminal."""
+    return b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
+
+
+def _aside(line: str) -> None:
+    _write("err", f"{line}\n".encode())
+
+
+class _Output:
+    """Passes on what the programs write. servers: what the others than the client have written."""
+
+    def __init__(self, *, both: bool, marked: bool) -> None:
+        """both: True to pass on what all write. marked: True if there are further places beside the server."""
+        self._both = both
+        self._marked = marked
+        self._line: dict[tuple[str, str], bytes] = {}
+        self.servers: list[bytes] = []
+
+    def hear(self, frames: Iterable[Said]) -> None:
+        """Passes on frames."""
+        for frame in frames:
+            if self._both or (self._marked and frame.place != CLIENT):
+                *lines, self._line[frame.place, frame.stream] = (
+                    self._line.get((frame.place, frame.stream), b"") + frame.data
+                ).split(b"\n")
+                for line in lines:
+                    self._mark(frame.place, frame.stream, line)
+            elif frame.place == CLIENT:
+                _write(frame.stream, frame.data)
+            if frame.place == SERVER and not self._marked:
+                self.servers.append(frame.data)
+
+    def end(self) -> None:
+        """Passes on lines without an end."""
+        for (place, stream), rest in self._line.items():
+            if rest:
+                self._mark(place, stream, rest)
+        self._line.clear()
+
+    def _mark(self, place: str, stream: str, line: bytes) -> None:
+        marked = b"%s| %s\n" % (place.encode(), line)
+        if self._both:
+            _write(stream, marked)
+        if self._marked and place != CLIENT:
+            self.servers.append(marked)
+
+
+def _write(stream: str, data: bytes) -> None:
+    """Writes to standard output or standard error. Raises StepFailed if the former is closed."""
+    target = sys.stdout if stream == "out" else sys.stderr
+    if stream == "out" and "stdout" in closed:
+        raise StepFailed(_STEP, "standard output is closed; `>/dev/null` drops what the client writes")
+    target.buffer.write(data)
+    target.buffer.flush()

@@ -1,0 +1,187 @@
+"""The order of a sandbox: the programs, the link between them, and what else the process in the places must know."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from priolab.common.formats.files import read_json, write_json
+from priolab.testbed.errors import ScenarioError
+from priolab.testbed.sandbox.keystrokes import Size
+from priolab.testbed.topology.end_words import Way, way_from
+
+CLIENT, SERVER = "client", "server"
+"""The names of the first two places, and of the machines for the programs in them."""
+
+TASKS = "priolab.testbed.sandbox.task"
+"""The module whose tasks the guests of sandboxes carry out."""
+
+_MOST_PLACES = 16
+_NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+_TAKEN = (CLIENT, SERVER, "localhost")
+_FIRST_FURTHER = 10
+"""The number of the first further place. The lab's links have lower ones (wiring.py)."""
+
+AT_ONCE, LISTENS = "none", "any"
+"""Values of `wait`: the client starts at once; the client starts when the server listens at any port."""
+
+HOME = "/run/home"
+"""The programs' HOME, an empty folder."""
+
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": HOME,
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+}
+"""The programs' environment. It is the same for every user: a program's memory depends on it."""
+
+
+def check_place(option: str, name: str, others: Collection[str]) -> None:
+    """Checks the name of a further place. option: for the error. others: those before it. Raises ScenarioError."""
+    if not _NAME.fullmatch(name):
+        raise ScenarioError(option, name, "a host name: a small letter, then small letters, digits and hyphens")
+    if name in (*_TAKEN, *others):
+        raise ScenarioError(option, name, f"a name of its own, not {', '.join((*_TAKEN, *others))}")
+    if len(others) + 2 >= _MOST_PLACES:
+        raise ScenarioError(option, name, f"{_MOST_PLACES} places in all, with {CLIENT} and {SERVER}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A sandbox to carry out.
+
+    knobs: those of the client's link and of the server's TCP. client, server: the
+    argument lists of the programs; None for no server. environment: that of the programs. folder: their current folder.
+    limit_ns: the longest time of the client, by the clock of the places. sysctls: place, name and value of each.
+    wait: when the client starts: AT_ONCE, LISTENS, or the number of the port at which the server must listen.
+    scratch: True if what the programs write into their folder is thrown away. fair: True for the kernel's default
+    scheduler. capture: True to record packets. interval_ns: between samples of the sockets and the queue; None for
+    none. programs: the paths of programs that are kept open for the next order. tcpdump: the path of this program; None
+    if it is not needed. isolated: True in a guest. places: the further places, each with the argument list of its
+    program, empty for none. links: the knobs of the links of places beside the client. waits: as `wait`, for further
+    places. ipv6: True if the places have addresses of both families. terminal: the size of the client's terminal; None
+    for none. visible: paths of this machine that the programs see beside the system's folders; None for all. hidden:
+    folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for as many
+    as the kernel gives it.
+    """
+
+    knobs: Mapping[str, str]
+    seed: int
+    client: tuple[str, ...]
+    server: tuple[str, ...] | None
+    environment: Mapping[str, str]
+    folder: str
+    limit_ns: int
+    sysctls: tuple[tuple[str, str, str], ...] = ()
+    wait: str = LISTENS
+    scratch: bool = False
+    fair: bool = False
+    capture: bool = False
+    interval_ns: int | None = None
+    programs: tuple[str, ...] = ()
+    tcpdump: str | None = None
+    isolated: bool = True
+    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    waits: Mapping[str, str] = field(default_factory=dict)
+    ipv6: bool = False
+    terminal: Size | None = None
+    visible: tuple[str, ...] | None = None
+    hidden: tuple[str, ...] = ()
+    open_files: tuple[int, int] | None = None
+
+    @cached_property
+    def way(self) -> Way:
+        """The client's link, the settings of the server's end, and the cross traffic."""
+        return way_from(self.knobs)
+
+    @cached_property
+    def ways(self) -> Mapping[str, Way]:
+        """Those of all links, by the names of their places."""
+        return {CLIENT: self.way, **{name: way_from(knobs) for name, knobs in self.links.items()}}
+
+    def texts(self, name: str) -> Mapping[str, str]:
+        """Returns the knobs of the link of a place."""
+        return self.knobs if name == CLIENT else self.links[name]
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers of all places, by their names."""
+        further = {name: number for number, name in enumerate(self.places, _FIRST_FURTHER)}
+        return {CLIENT: 0, SERVER: 1, **further}
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """The addresses of all places, by their names."""
+        return {name: f"198.18.{number}.2" for name, number in self.numbers.items()}
+
+    @property
+    def is_pair(self) -> bool:
+        """True for two places with one link."""
+        return not self.places and not self.links
+
+    @property
+    def companions(self) -> Mapping[str, Sequence[str]]:
+        """The argument lists of the programs beside the client's, in the order in which they start."""
+        return {name: command for name, command in {SERVER: self.server, **self.places}.items() if command}
+
+    def write(self, files: "Files") -> None:
+        """Writes the order into a new folder."""
+        files.path.mkdir(parents=True, exist_ok=True)
+        write_json(files.order, asdict(self))
+
+    @classmethod
+    def read(cls, files: "Files") -> Self:
+        """Reads the order from a folder. Raises FileNotFoundError if the folder is gone."""
+        return msgspec.convert(read_json(files.order), cls)
+
+
+class Files:
+    """The files of a sandbox's folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def order(self) -> Path:
+        """The order."""
+        return self.path / "order.json"
+
+    @property
+    def said(self) -> Path:
+        """The output of the programs: frames (output_log.py)."""
+        return self.path / "said"
+
+    @property
+    def stdin(self) -> Path:
+        """The client's standard input."""
+        return self.path / "stdin"
+
+    @property
+    def keys(self) -> Path:
+        """A named pipe: what happens at the terminal (keystrokes.py)."""
+        return self.path / "keys"
+
+    @property
+    def bell(self) -> Path:
+        """A named pipe: a line for whatever happens at the terminal."""
+        return self.path / "bell"
+
+    @property
+    def outcome(self) -> Path:
+        """The ending, and what was counted (outcome.py). It is written last."""
+        return self.path / "outcome.json"
+
+    def capture(self, place: str) -> Path:
+        """Returns the packets of a place, a pcap file."""
+        return self.path / f"{place}.pcap"
+
+    @property
+    def samples(self) -> Path:
+        """The samples of the sockets, a JSON object in each line."""
+        return self.path / "samples.jsonl"

@@ -1,0 +1,284 @@
+"""Runs the programs of an order in their places, hears what they write, and waits for the client's end.
+
+In a guest this process comes before the programs, under SCHED_FIFO: it hears at once what one writes, and ends one that
+reads the clock again and again. The programs take turns (SCHED_RR): one that asks for the time without a rest, as
+iperf3 does while it waits for its server, leaves the processor to the others after a tick of the guest's clock. A
+program that spins without reading the clock stops the clock, and this process with it.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from priolab.testbed.process.processes import set_back
+from priolab.testbed.sandbox.connections import Ends
+from priolab.testbed.sandbox.filesystem import View
+from priolab.testbed.sandbox.oom import like_others
+from priolab.testbed.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
+from priolab.testbed.sandbox.outcome import Ending, Outcome
+from priolab.testbed.sandbox.output_log import Said, Writer
+from priolab.testbed.sandbox.pty import Seat
+from priolab.testbed.sandbox.samples import Pace, SocketJournal
+from priolab.testbed.topology.active import ActiveLink, Look
+from priolab.testbed.topology.namespace import Namespace
+
+_ATTENTIVE, _USUAL = 2, 1
+"""Priorities: of this process, which hears at once what a program writes, and of the programs."""
+_LONGEST_TURN = Path("/proc/sys/kernel/sched_rr_timeslice_ms")
+_TICK_MS = 10
+_CHUNK_BYTES = 2**16
+_LISTEN_NS = 30 * 10**9
+_FIRST_LOOK_NS, _LAST_LOOK_NS = 10**6, 10**8
+_STOP_NS = 5 * 10**9
+_START_NS = 10**7
+"""Programs start at multiples of this time."""
+_LISTENING, _BOUND = "0A", "07"  # states in /proc/net/tcp and /proc/net/udp (<net/tcp_states.h>)
+_TABLES = (("tcp", _LISTENING), ("udp", _BOUND), ("tcp6", _LISTENING), ("udp6", _BOUND))
+
+
+class Ended(Exception):
+    """The sandbox has ended before the client did."""
+
+    def __init__(self, ending: Ending, reason: str) -> None:
+        self.ending = ending
+        super().__init__(reason)
+
+
+class Programs:
+    """The programs of all places, and this process's attention to them."""
+
+    def __init__(
+        self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], view: View, back_s: int
+    ) -> None:
+        """said: for what the programs write. view: their files. back_s: how far their monotonic clock is set back."""
+        self._back_s = back_s
+        self._order = order
+        self._files = files
+        self._said = said
+        self._places = places
+        self._view = view
+        self._environment = {**order.environment, "HOME": view.home}
+        self._began_ns, self._has_begun = time.monotonic_ns(), False
+        self._looks: Sequence[Look] = ()
+        self._seat: Seat | None = None
+        self._selector = selectors.DefaultSelector()
+        self._last = dict.fromkeys(places, b"")
+
+    def run(self, links: Sequence[ActiveLink], ends: Sequence[Ends], journal: SocketJournal | None) -> Outcome:
+        """Runs the server, the further programs and the client, until the client ends or a limit is over.
+
+        journal: for samples of the sockets; None for none.
+        """
+        self._take_precedence()
+        for end in ends:
+            self._selector.register(end, selectors.EVENT_READ, end.hear)
+        started: dict[str, subprocess.Popen[bytes]] = {}
+        code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
+        try:
+            self._settle()
+            for name, command in self._order.companions.items():
+                started[name] = self._start(name, command)
+                self._wait_for(name, started[name])
+            self._settle()
+            clock_ns, self._began_ns, self._has_begun = time.time_ns(), time.monotonic_ns(), True
+            for link in links:
+                link.begin(self._began_ns)
+            self._looks = self._looks_at(links, journal)
+            if self._order.terminal is not None:
+                self._seat = Seat(self._order, self._files, self._selector, partial(self._heard, CLIENT, "out"))
+                self._looks = (*self._looks, self._seat.look)
+            started[CLIENT] = self._start(CLIENT, self._order.client)
+            code = self._until_it_ends(started[CLIENT], self._began_ns + self._order.limit_ns)
+            if code is None:
+                limit_s = self._order.limit_ns / 10**9
+                raise Ended(Ending.LIMIT, f"the client did not end within {limit_s:g} s (--limit)")
+        except Ended as ended:
+            ending, reason = ended.ending, str(ended)
+        duration_ns = time.monotonic_ns() - self._began_ns
+        self._looks = ()
+        codes = {} if self._order.is_pair else _codes(started)
+        for process in reversed(started.values()):
+            self._stop(process)
+        if self._seat:
+            self._seat.settle()
+        self._drain()
+        for link in links:
+            link.check_alive()
+        return Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
+
+    def _looks_at(self, links: Sequence[ActiveLink], journal: SocketJournal | None) -> Sequence[Look]:
+        looks = [each.look for each in links]
+        if journal is None:
+            return looks
+        steps = [step.at_ns for each in self._order.ways.values() for step in each.link.rate_steps]
+        steps_ns = [self._began_ns + at_ns for at_ns in steps]
+        return [Pace(journal, [*looks, journal.look], self._places.values(), self._selector, steps_ns).look]
+
+    def _take_precedence(self) -> None:
+        if self._order.isolated and not self._order.fair:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
+            _LONGEST_TURN.write_text(f"{_TICK_MS}")
+
+    def _settle(self) -> None:
+        """In a guest, waits for the next hundredth of a second.
+
+        So the programs start at the same time on every machine. Those before them search for libraries in more folders
+        for some processors than for others (ld.so(8)), and in the user's PATH for programs; each costs a microsecond.
+        """
+        if self._order.isolated:
+            time.sleep((_START_NS - time.monotonic_ns() % _START_NS) / 10**9)
+
+    def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        seat = self._seat if name == CLIENT else None
+        stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
+        try:
+            with self._places[name].entered(), self._view.opened(stdin) as given:
+                process = subprocess.Popen(
+                    command,
+                    stdin=seat.slave if seat else given,
+                    stdout=seat.slave if seat else subprocess.PIPE,
+                    stderr=seat.slave if seat else subprocess.PIPE,
+                    env=self._environment,
+                    start_new_session=True,
+                    preexec_fn=partial(self._as_others, seat),
+                )
+        except FileNotFoundError:
+            hidden = self._order.visible is not None
+            hint = "; --read PATH shows more of this machine's files" if hidden else _remedy(command[0])
+            raise Ended(Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found{hint}") from None
+        except OSError as error:
+            raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error.strerror}") from error
+        except subprocess.SubprocessError as error:  # between fork(2) and execve(2)
+            raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error}") from error
+        if seat:
+            seat.begin()
+            return process
+        for stream, pipe in (("out", process.stdout), ("err", process.stderr)):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
+            self._selector.register(pipe, selectors.EVENT_READ, partial(self._hear, name, stream, pipe.fileno()))
+        return process
+
+    def _as_others(self, seat: Seat | None) -> None:
+        if self._order.isolated:
+            like_others()
+            set_back(self._back_s)
+            if not self._order.fair:
+                os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_USUAL))
+        if seat:
+            seat.take()
+        self._view.enter()
+
+    def _hear(self, place: str, stream: str, pipe: int) -> bool:
+        """Passes on what a program has written; returns False at the end of the stream."""
+        try:
+            data = os.read(pipe, _CHUNK_BYTES)
+        except BlockingIOError:
+            return True
+        if data:
+            self._heard(place, stream, data)
+        return bool(data)
+
+    def _heard(self, place: str, stream: str, data: bytes) -> None:
+        now_ns = time.monotonic_ns()
+        at_ns = now_ns - self._began_ns if self._has_begun else 0
+        self._said.write(Said(at_ns=at_ns, place=place, stream=stream, data=data))
+        self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
+
+    def _attend(self, until_ns: int) -> None:
+        """Waits until something happens, or until a time; hears the programs, and takes the samples that are due."""
+        now_ns = time.monotonic_ns()
+        due_ns = [at_ns for look in self._looks if (at_ns := look(now_ns)) is not None]
+        for key, _ in self._selector.select(max(0, min([until_ns, *due_ns]) - now_ns) / 10**9):
+            if key.data() is False:
+                self._selector.unregister(key.fileobj)
+
+    def _until_it_ends(self, process: subprocess.Popen[bytes], until_ns: int) -> int | None:
+        """Waits for the end of a program; returns its exit code, or None if it has not ended at that time."""
+        if process.poll() is not None:
+            return process.returncode
+        ended = os.pidfd_open(process.pid)
+        self._selector.register(ended, selectors.EVENT_READ, lambda: None)
+        try:
+            while process.poll() is None:
+                if time.monotonic_ns() >= until_ns:
+                    return None
+                self._attend(until_ns)
+            return process.returncode
+        finally:
+            self._selector.unregister(ended)
+            os.close(ended)
+
+    def _wait_for(self, name: str, program: subprocess.Popen[bytes]) -> None:
+        """Waits until a program listens if the order says so. Raises Ended if it ends before, or does not in time."""
+        port = self._order.wait if name == SERVER else self._order.waits.get(name, AT_ONCE)
+        if port == AT_ONCE:
+            return
+        begun_ns, pause_ns = time.monotonic_ns(), _FIRST_LOOK_NS
+        while True:
+            if self._until_it_ends(program, time.monotonic_ns() + pause_ns) is not None:
+                self._drain()
+                code = program.returncode
+                how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+                raise Ended(Ending.SERVER, f"{_who(name)} {how} before it listened: {self._last_line(name)}")
+            if self._listens(name, port):
+                return
+            if time.monotonic_ns() - begun_ns > _LISTEN_NS:
+                what = "at any port" if port == LISTENS else f"at port {port}"
+                reason = f"{_who(name)} does not listen {what} after {_LISTEN_NS // 10**9} s"
+                remedy = f"; --wait-port {AT_ONCE} starts the client at once" if name == SERVER else ""
+                raise Ended(Ending.SERVER, f"{reason}{remedy}")
+            pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
+
+    def _listens(self, place: str, wanted: str) -> bool:
+        """True if a socket of the place listens, at the wanted port or at any."""
+        with self._places[place].entered():
+            for table, state in _TABLES:
+                with contextlib.suppress(FileNotFoundError):
+                    for line in Path(f"/proc/thread-self/net/{table}").read_text().splitlines()[1:]:
+                        _, local, _, seen, *_ = line.split()
+                        port = str(int(local.rpartition(":")[2], 16))
+                        if seen == state and wanted in (LISTENS, port):
+                            return True
+        return False
+
+    def _last_line(self, place: str) -> str:
+        lines = self._last[place].decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
+
+    def _stop(self, process: subprocess.Popen[bytes]) -> None:
+        """Ends a program and its children: by SIGTERM, and five seconds later by SIGKILL."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            if self._until_it_ends(process, time.monotonic_ns() + _STOP_NS) is not None:
+                return
+
+    def _drain(self) -> None:
+        """Hears what is left in the pipes."""
+        while any(key.data() for key, _ in self._selector.select(0)):
+            pass
+
+
+def _codes(programs: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
+    """Returns the exit codes of the programs that have ended."""
+    return {name: process.returncode for name, process in programs.items() if process.poll() is not None}
+
+
+def _who(place: str) -> str:
+    return f"the {place}" if place in (CLIENT, SERVER) else f"the place {place}"
+
+
+def _remedy(program: str) -> str:
+    """Returns how to get a program that is not found. Many packages of Debian have their program's name."""
+    return "" if "/" in program else f"; install it, such as by `apt-get install {program}`, or give its path"
+
+
+def _whose(place: str) -> str:
+    return f"{_who(place)}'s"

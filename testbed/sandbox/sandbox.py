@@ -1,0 +1,271 @@
+"""A sandbox for Python programs: two programs on the lab's link, and what they did as values.
+
+from priolab.sandbox import Sandbox
+
+with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as sandbox:
+    assert sandbox.run("curl -s http://server/").seconds < 0.1
+"""
+
+import os
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from inspect import signature
+from pathlib import Path
+from types import MappingProxyType
+from typing import Self
+
+from priolab.testbed.errors import LabError, ScenarioError, StepFailed, Unfit
+from priolab.testbed.process.command_process import keep_guests
+from priolab.testbed.sandbox import knobs, report, session
+from priolab.testbed.sandbox.order import CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
+from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
+from priolab.testbed.sandbox.output_log import Said
+
+Command = str | Sequence[str]
+"""A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
+
+
+class Place:
+    """A place beside the client: the command that runs there, and the knobs of its link to the others.
+
+    Place("iperf3 -s", RATE="1mbit", DELAY="80ms")
+    """
+
+    def __init__(self, command: Command = "", **link: str | int) -> None:
+        """command: an empty one for a place in which nothing runs. The knobs are those of a link."""
+        self.command = _split(command)
+        self.link = {name: str(value) for name, value in link.items()}
+
+
+_NS = 10**9
+
+
+class ClientFailed(AssertionError):
+    """The client ended with another exit code than 0. Its text has the code, and a reason or the last that it wrote."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when."""
+
+    outcome: Outcome
+    frames: Sequence[Said]
+
+    @property
+    def code(self) -> int:
+        """The client's exit code; negative, the signal that ended it."""
+        assert self.outcome.code is not None, "a client that has not ended raises an error"
+        return self.outcome.code
+
+    @property
+    def seconds(self) -> float:
+        """The time from the client's start to its end, by the clock of the places."""
+        return self.outcome.duration_ns / _NS
+
+    @property
+    def out(self) -> str:
+        """The client's standard output."""
+        return self.written(CLIENT, "out").decode(errors="replace")
+
+    @property
+    def err(self) -> str:
+        """The client's standard error."""
+        return self.written(CLIENT, "err").decode(errors="replace")
+
+    @property
+    def server(self) -> str:
+        """Both outputs of the server."""
+        return self.written(SERVER, "out", "err").decode(errors="replace")
+
+    @property
+    def connections(self) -> Sequence[Connection]:
+        """The TCP connections between the places."""
+        return self.outcome.connections
+
+    @property
+    def retransmissions(self) -> int:
+        """The segments that TCP sent again, in both directions."""
+        return sum(each.down_retransmissions + each.up_retransmissions for each in self.connections)
+
+    @property
+    def goodput_bit_s(self) -> float:
+        """TCP's data that the client's kernel received, by the client's time."""
+        return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
+
+    def written(self, place: str, *streams: str) -> bytes:
+        """Returns what a place's program wrote to the streams `out` and `err`."""
+        return b"".join(each.data for each in self.frames if each.place == place and each.stream in streams)
+
+    def check(self) -> Self:
+        """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
+        __tracebackhide__ = True  # pytest shows the test's line and the error alone
+        if self.code != 0:
+            last = (self.err or self.out).strip().rpartition("\n")[2]
+            reason = self.outcome.reason or last or "it wrote nothing"
+            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}")
+        return self
+
+
+class Sandbox:
+    """Places, `client`, `server` and further ones, joined by links. A context manager, which keeps a guest meanwhile.
+
+    Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
+    the current folder. In a kept guest TCP's first sequence numbers differ from those in a new one. With fresh=True
+    each run has a new guest, and its packets repeat to the byte.
+    """
+
+    def __init__(
+        self,
+        *,
+        server: Command | Place | None = None,
+        places: Mapping[str, Command | Place] = MappingProxyType({}),
+        ipv6: bool = False,
+        seed: int | None = None,
+        fabric: str | None = None,
+        env: Mapping[str, str] | None = None,
+        sysctls: Iterable[tuple[str, str, str]] = (),
+        wait: str | int | Mapping[str, str | int] = LISTENS,
+        folder: Path | None = None,
+        scratch: bool = False,
+        read: Iterable[str | os.PathLike[str]] = (),
+        scheduler: str = "fifo",
+        fresh: bool = False,
+        memory: str | None = None,
+        limit_s: float = 86_400.0,
+        wall_limit_s: float = 600.0,
+        **link: str | int,
+    ) -> None:
+        """Makes a sandbox; the knobs of the client's link are further parameters, such as RATE="10mbit".
+
+        The parameters are the options of `priolab sandbox`. places: the further places by their names. sysctls: place,
+        name and value of each. wait: the port at which the server must listen before the client starts, `any` or
+        `none`; or such values by the names of places. folder: the programs' current folder;
+        None for that of this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
+        """
+        _check_names("Sandbox", link)
+        given = {name: str(value) for name, value in link.items()}
+        given |= {knobs.SEED: str(seed)} if seed is not None else {}
+        given |= {knobs.FABRIC: fabric} if fabric is not None else {}
+        knobs.check(given)
+        self._given = given
+        further = {name: each if isinstance(each, Place) else Place(each) for name, each in places.items()}
+        for number, name in enumerate(further):
+            check_place("places", name, [*further][:number])
+        waits = {name: str(port) for name, port in (wait if isinstance(wait, Mapping) else {SERVER: wait}).items()}
+        sysctls = tuple(sysctls)
+        for name in [*waits, *(place for place, _, _ in sysctls)]:
+            if name not in (CLIENT, SERVER, *further):
+                raise ScenarioError("place", name, ", ".join((CLIENT, SERVER, *further)))
+        self._order = Order(
+            knobs=knobs.of_way(given),
+            seed=knobs.seed(given),
+            client=(),
+            server=None,
+            places={name: each.command for name, each in further.items()},
+            links=_links(further),
+            ipv6=ipv6,
+            waits=waits,
+            environment={**ENVIRONMENT, **(env or {})},
+            folder=str(Path.cwd() if folder is None else folder.resolve()),
+            limit_ns=round(limit_s * _NS),
+            sysctls=sysctls,
+            wait=waits.pop(SERVER, LISTENS),
+            scratch=scratch,
+            visible=session.visible(read),
+            fair=scheduler == "default",
+        )
+        self._wall_limit_s = wall_limit_s
+        self._fresh = fresh
+        self._memory_mib = knobs.memory_mib(memory)
+        self._room: Path | None = None
+        self.start(server)
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(keep_guests())
+            self._room = stack.enter_context(session.room())
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._room = None
+        self._stack.close()
+
+    def start(self, server: Command | Place | None) -> Self:
+        """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
+        place = server if isinstance(server, Place) else Place(server or "")
+        links = {name: each for name, each in self._order.links.items() if name != SERVER} | _links({SERVER: place})
+        self._order = replace(self._order, server=place.command or None, links=links)
+        return self
+
+    def run(
+        self,
+        client: Command,
+        *,
+        stdin: bytes = b"",
+        capture: Path | None = None,
+        samples: Path | None = None,
+        interval_s: float = 0.01,
+        **link: str | int,
+    ) -> Result:
+        """Runs the server and then the client, until the client ends; returns what they did. Raises LabError.
+
+        stdin: the client's standard input. capture, samples: files to write packets and samples to. interval_s: between
+        samples. link: knobs that differ in this run from those of the sandbox.
+        """
+        __tracebackhide__ = True  # pytest shows the test's line and the error alone
+        if self._room is None:
+            raise StepFailed("sandbox", "run() needs `with`: with Sandbox(...) as sandbox: sandbox.run(...)")
+        _check_names("run", link)
+        given = self._given | {name: str(value) for name, value in link.items()}
+        knobs.check(given)
+        order = replace(
+            self._order,
+            knobs=knobs.of_way(given),
+            seed=knobs.seed(given),
+            client=_split(client),
+            interval_ns=None if samples is None else round(interval_s * _NS),
+        )
+        wish = session.Wish(
+            order=order,
+            fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
+            stdin=stdin,
+            wall_limit_s=self._wall_limit_s,
+            memory_mib=self._memory_mib,
+            capture=capture,
+            samples=samples,
+            fresh=self._fresh,
+        )
+        where, _ = session.usable(wish)
+        frames: list[Said] = []
+        outcome = session.carry_out(wish, where, self._room, frames.extend)
+        if outcome.ending is not Ending.ENDED:
+            raise StepFailed("sandbox", outcome.reason or outcome.ending)
+        return Result(outcome=outcome, frames=frames)
+
+
+def _check_names(called: str, given: Iterable[str]) -> None:
+    """Checks that what should be knobs are not parameters: of another name, or of the other call. Raises Unfit."""
+    parameters = {name: signature(call).parameters for name, call in (("Sandbox", Sandbox), ("run", Sandbox.run))}
+    for name in given:
+        for call, allowed in parameters.items():
+            for meant in (name, f"{name}_s"):
+                if meant in allowed:
+                    hint = ", in seconds" if meant.endswith("_s") else ""
+                    raise Unfit(f"{called}({name}=...): the parameter is {meant} of {call}(){hint}")
+
+
+def _links(places: Mapping[str, Place]) -> dict[str, dict[str, str]]:
+    """Returns the knobs of the places' links. Raises ScenarioError."""
+    for name, place in places.items():
+        knobs.check_link(name, place.link, places)
+    return {name: knobs.of_way(place.link) for name, place in places.items() if place.link}
+
+
+def _split(command: Command) -> tuple[str, ...]:
+    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
+
+
+__all__ = ["ClientFailed", "Command", "LabError", "Place", "Result", "Sandbox"]

@@ -1,0 +1,337 @@
+"""Carries out a sandbox's order: starts a guest, or a process on a real clock, hears the programs, reads the outcome.
+
+A guest is a job like that of an experiment (process/jobs.py), and is kept for the next order where guests are kept.
+"""
+
+import os
+import re
+import resource
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from priolab.common.formats.files import read_json
+from priolab.common.limits import too_low_for_run
+from priolab.testbed.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
+from priolab.testbed.guest import guest, kernel
+from priolab.testbed.guest import usable as of_guests
+from priolab.testbed.guest.guest import Guest
+from priolab.testbed.home import kernel_command
+from priolab.testbed.process import jobs
+from priolab.testbed.process.command_process import Work
+from priolab.testbed.process.processes import module
+from priolab.testbed.process.scratch import scratch_folder
+from priolab.testbed.process.search_path import find
+from priolab.testbed.process.work_folder import PROGRESS
+from priolab.testbed.sandbox import pcapng
+from priolab.testbed.sandbox.busy_program import spinning
+from priolab.testbed.sandbox.filesystem import GUESTS
+from priolab.testbed.sandbox.order import TASKS, Files, Order
+from priolab.testbed.sandbox.outcome import Ending, Outcome
+from priolab.testbed.sandbox.output_log import Reader, Said
+from priolab.testbed.sandbox.target import Target
+from priolab.testbed.sandbox.terminal import KERNEL_WORD, Terminal, joined
+from priolab.testbed.topology import usable as of_namespaces
+from priolab.testbed.topology.usable import entering
+
+_NAME = "sandbox"
+_TMP = "/tmp"  # noqa: S108
+GUEST, NAMESPACES, AUTO = of_guests.FABRIC, of_namespaces.FABRIC, "auto"
+"""The values of FABRIC; AUTO stands for the first of the others that can be used."""
+
+_MEMORY_MIB = 520
+_TCP_MIB, _FLOW_MIB = 10, 4
+"""The memory for the buffers of some connections, and for those of a flow of cross traffic."""
+
+_Told = TypeVar("_Told")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+_KERNEL = ("bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "mqueue", "proc")
+_KERNELS_OWN = (*_KERNEL, "pstore", "securityfs", "selinuxfs", "sysfs", "tracefs")
+"""File systems that show the kernel and its processes, or devices."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """A wish of somebody. order: without programs to keep open, and tcpdump.
+
+    fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
+    clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files for packets and for samples;
+    None for none. fresh: True for a guest of its own.
+    """
+
+    order: Order
+    fabric: str = AUTO
+    stdin: bytes = b""
+    wall_limit_s: float = 600.0
+    memory_mib: int | None = None
+    capture: Path | None = None
+    samples: Path | None = None
+    fresh: bool = False
+
+
+def usable(wish: Wish) -> tuple[str, str | None]:
+    """Returns where to carry it out, GUEST or NAMESPACES, and a note about the choice; None for none.
+
+    Raises ScenarioError and Unavailable.
+    """
+    if wish.fabric not in (AUTO, GUEST, NAMESPACES):
+        raise ScenarioError("FABRIC", wish.fabric, ", ".join((AUTO, GUEST, NAMESPACES)))
+    if wish.fabric != AUTO:
+        _check_usable(wish.fabric, wish.order)
+        return wish.fabric, None
+    try:
+        _check_usable(GUEST, wish.order)
+    except Unavailable as error:
+        try:
+            _check_usable(NAMESPACES, wish.order)
+        except Unavailable:
+            raise error from None
+        return NAMESPACES, f"on this machine's clock and files, which programs may write; results differ: {error}"
+    return GUEST, None
+
+
+def _check_usable(where: str, order: Order) -> None:
+    """Raises Unavailable if this machine cannot carry the order out there."""
+    links, own = [way.link for way in order.ways.values()], order.way.server.qdisc
+    if where == GUEST:
+        of_guests.check_machine(_MEMORY_MIB)
+        of_guests.check_links(links, own, None, _MEMORY_MIB)
+    else:
+        of_namespaces.check_machine()
+        of_namespaces.check_links(links, own, None)
+
+
+@contextmanager
+def room() -> Iterator[Path]:
+    """Yields a folder for the files of sandboxes, which nothing leaves behind."""
+    with scratch_folder("priolab-sandbox-") as folder:
+        yield folder
+
+
+def carry_out(wish: Wish, where: str, room: Path, hear: Callable[[Iterable[Said]], None]) -> Outcome:
+    """Carries it out, and returns the outcome. Raises LabError.
+
+    room: a folder for the files. hear: called with what the programs have written since the last call.
+    """
+    order = _completed(wish, where)
+    files = Files(Path(tempfile.mkdtemp(dir=room)))
+    try:
+        order.write(files)
+        if wish.stdin:
+            files.stdin.write_bytes(wish.stdin)
+        with ExitStack() as stack:
+            capture, samples = (
+                None if path is None else stack.enter_context(Target(path, _NAME))
+                for path in (wish.capture, wish.samples)
+            )
+            with ExitStack() as meanwhile:
+                terminal = meanwhile.enter_context(Terminal(files)) if order.terminal else None
+                outcome = _Run(wish, order, files, hear, terminal).outcome()
+            captures = [(name, files.capture(name)) for name in order.numbers]
+            if capture and all(path.exists() for _, path in captures):
+                capture.write(pcapng.joined(captures))
+            if samples and files.samples.exists():
+                samples.write(files.samples.read_bytes())
+        return outcome
+    finally:
+        shutil.rmtree(files.path, ignore_errors=True)
+
+
+def _completed(wish: Wish, where: str) -> Order:
+    order = wish.order
+    isolated = where == GUEST
+    tcpdump = find("tcpdump") if wish.capture is not None else None
+    if wish.capture is not None and tcpdump is None:
+        raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
+    if isolated:
+        if order.terminal and not kernel.can_wait():
+            raise Unavailable("a terminal", "this guest kernel cannot stand still", "use KERNEL=7.2, or add </dev/null")
+        _check_folder(order)
+        _check_memory(wish)
+    else:
+        _check_nothing_of_guests(wish)
+    return replace(
+        order,
+        capture=wish.capture is not None,
+        tcpdump=tcpdump,
+        isolated=isolated,
+        programs=tuple(_programs(order)) if isolated else (),
+        hidden=tuple(_views_of_the_kernel()) if isolated else (),
+        open_files=resource.getrlimit(resource.RLIMIT_NOFILE) if isolated else None,
+    )
+
+
+def _check_nothing_of_guests(wish: Wish) -> None:
+    """Raises ScenarioError for an option that a guest alone has."""
+    for option, given, what in (
+        ("--scratch", wish.order.scratch, "write this machine's files"),
+        ("--read", wish.order.visible is not None, "read this machine's files"),
+        ("--memory", wish.memory_mib is not None, "use this machine's memory"),
+    ):
+        if given:
+            raise ScenarioError(option, "", f"FABRIC={GUEST} alone: elsewhere programs {what}")
+
+
+def _views_of_the_kernel() -> Iterator[str]:
+    """Yields the folders on which this machine's kernel shows itself, as in a chroot, beside /dev, /proc and /sys."""
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        mount, _, system = line.partition(" - ")
+        place = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), mount.split()[4])
+        if system.split()[0] in _KERNELS_OWN and not _is_guests(Path(place)):
+            yield place
+
+
+def _is_guests(path: Path) -> bool:
+    """True for a path in a guest's own file systems. Of /tmp the programs may see folders of this machine."""
+    return any(path.is_relative_to(each) for each in GUESTS if each != _TMP)
+
+
+def _check_folder(order: Order) -> None:
+    """Checks that a guest sees the current folder, and can lay another one over it. Raises LabError."""
+    guest.check_visible(Path(order.folder), f"the folder {order.folder}", "change to another, or use FABRIC=netns")
+    if order.scratch and order.folder == "/":
+        raise ScenarioError("--scratch", order.folder, "a current folder below /")
+    if order.scratch and not kernel.offers("OVERLAY_FS"):
+        raise Unavailable("--scratch", "the guest kernel has no overlayfs", f"run {kernel_command()}")
+
+
+def _check_memory(wish: Wish) -> None:
+    """Checks that this machine has room for a guest of the memory that somebody wants. Raises Unavailable."""
+    if wish.memory_mib is not None:
+        if lack := too_low_for_run(wish.memory_mib):
+            raise Unavailable(f"--memory {wish.memory_mib}m", lack, RAISE_LIMIT)
+        guest.memory_folder(wish.memory_mib)
+
+
+def _programs(order: Order) -> Iterator[str]:
+    """Yields the paths of the programs that are found in PATH."""
+    for command in (order.client, *order.companions.values()):
+        found = shutil.which(command[0], path=order.environment.get("PATH"))
+        if found and Path(found).is_absolute() and not Path(found).is_relative_to(order.folder):
+            yield found
+
+
+@dataclass
+class _Run:
+    """An order that is being carried out."""
+
+    wish: Wish
+    order: Order
+    files: Files
+    hear: Callable[[Iterable[Said]], None]
+    terminal: Terminal | None
+    _finish: jobs.Finish | None = None
+    _scratch: Path | None = None
+    _reader: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._reader = Reader(self.files.said, [*self.order.numbers])
+
+    def outcome(self) -> Outcome:
+        log = self.files.path / "console.log"
+        task = jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
+        jobs.run_all([task], 1, self._progress, self._listen)
+        self._listen()
+        finish = self._finish
+        assert finish is not None, "the job has ended"
+        if self.files.outcome.exists():
+            return msgspec.convert(read_json(self.files.outcome), Outcome)
+        if finish.trouble:
+            return Outcome(ending=Ending.WALL_LIMIT, reason=finish.trouble)
+        said = " | ".join(line for line in finish.said.split(" | ") if not line.startswith(PROGRESS))
+        reason = f"its process was ended; its last output: {said or 'none'}"
+        return Outcome(ending=Ending.FAILED, reason=str(StepFailed(_NAME, reason)))
+
+    def _work(self) -> Work:
+        if not self.order.isolated:
+            return Work(command=self._on_real_clock, one_cpu=False)
+        guest.compile_modules("testbed/sandbox")
+        settings = self._guest()
+        return Work(
+            command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
+            one_cpu=True,
+            kind=None if self.wish.fresh or self.terminal else settings.kind,
+            further=partial(self._in_guest, guest.further),
+            programs=frozenset(self.order.programs),
+        )
+
+    def _guest(self) -> Guest:
+        flows = max(way.cross.flows if way.cross else 0 for way in self.order.ways.values())
+        words = guest.tcp_words(guest.more_tcp_mib(_TCP_MIB + flows * _FLOW_MIB, _MEMORY_MIB))
+        return Guest(
+            tasks=TASKS,
+            memory_mib=self.wish.memory_mib or _MEMORY_MIB,
+            environment={},
+            words=(*words, KERNEL_WORD) if self.terminal else words,
+            own_clock=True,
+            ipv6=self.order.ipv6,
+        )
+
+    def _in_guest(self, tell: Callable[[Sequence[Path], Path], _Told], scratch: Path) -> _Told:
+        self._scratch = scratch
+        return tell([self.files.path], scratch)
+
+    def _joined(self, command: list[str]) -> list[str]:
+        return joined(command, self.files) if self.terminal else command
+
+    def _on_real_clock(self, scratch: Path) -> list[str]:
+        return ["env", f"TMPDIR={scratch}", *entering(), *module(TASKS), str(self.files.path)]
+
+    def _progress(self, _: str, step: str) -> None:
+        if self.terminal:
+            self.terminal.hear(step, self._scratch)
+        self._listen()
+
+    def _listen(self) -> None:
+        self.hear(self._reader.read())
+
+    def _overdue(self, wall_s: float) -> str | None:
+        if wall_s <= self.wish.wall_limit_s:
+            return None
+        said = f"the client did not end within {self.wish.wall_limit_s:g} s of this machine's time (--wall-limit)"
+        started = [command[0] for command in (self.order.client, *self.order.companions.values())]
+        busy = None if self._scratch is None else spinning(self._scratch, started)
+        return f"{said}; {busy} uses the processor all the time" if busy else said
+
+    def _finished(self, finish: jobs.Finish) -> None:
+        self._finish = finish
+
+
+def visible(words: Iterable[str | os.PathLike[str]]) -> tuple[str, ...] | None:
+    """Returns the paths without symlinks that the programs may read; None for all. Raises ScenarioError."""
+    found = []
+    for given in words:
+        word = os.fspath(given)
+        path = Path(word).resolve()
+        if path == Path("/"):
+            return None
+        if not path.exists() or _is_guests(path) or path == Path(_TMP):
+            allowed = f"a file or folder that is there, and not one of the guest's own: {', '.join(GUESTS)}"
+            raise ScenarioError("--read", word, allowed)
+        found.append(str(path))
+    return tuple(sorted({*found})) or None
+
+
+def environment_of(words: Iterable[str], usual: Mapping[str, str]) -> dict[str, str]:
+    """Returns the programs' environment with the variables of words NAME=VALUE, or NAME for this process's value.
+
+    Raises ScenarioError.
+    """
+    variables = dict(usual)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not name:
+            raise ScenarioError("--env", word, "NAME or NAME=VALUE")
+        if not equals:
+            if name not in os.environ:
+                raise ScenarioError("--env", name, "the name of a variable that is set here, or NAME=VALUE")
+            value = os.environ[name]
+        variables[name] = value
+    return variables

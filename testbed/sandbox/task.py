@@ -1,0 +1,50 @@
+"""Sandboxes as the tasks of a guest. On a real clock this module is a program: `python -m ...sandbox.task FOLDER`."""
+
+import sys
+from collections.abc import Collection
+from pathlib import Path
+
+from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.sandbox import runner
+from priolab.testbed.sandbox.network import exercise
+from priolab.testbed.sandbox.order import Files, Order
+
+
+class SandboxTask:
+    """Carries out a sandbox's order."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self.seed = order.seed
+        self.in_turns = not order.fair
+        self.programs: Collection[tuple[str | None, str]] = {(None, program) for program in order.programs}
+
+    def prepare(self) -> None:
+        """Does nothing: each order begins anew."""
+
+    def carry_out(self, folder: Path, *, seeded: bool, known_as: Path, later_s: int) -> None:  # noqa: ARG002
+        """Carries out the order in a guest."""
+        runner.carry_out(self._order, Files(folder), Shaper.NETEM, seeded=seeded, later_s=later_s)
+
+
+def begin() -> None:
+    """Does nothing: a sandbox needs nothing before the kernel's clock stands at its first instant."""
+
+
+def warm_up() -> None:
+    """Makes two places with a link, and uses it in both directions."""
+    exercise()
+
+
+def use(found: None) -> None:
+    """Does nothing: `warm_up` has no result."""
+
+
+def read_task(folder: Path) -> SandboxTask:
+    """Returns the sandbox of a folder. Raises FileNotFoundError if the folder is gone."""
+    return SandboxTask(Order.read(Files(folder)))
+
+
+if __name__ == "__main__":
+    here = Files(Path(sys.argv[1]))
+    runner.carry_out(Order.read(here), here, None, seeded=False)

@@ -1,0 +1,41 @@
+"""The examples of docs/guide/sandbox.md: each repeats, and writes what the guide shows, digits aside."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.campaigns.sandbox_examples import GUIDE, copied, examples, needed, repetition
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_SHOWN = dict(re.findall(r"<!-- measured: (\S+) -->\n```\n(.*?)```\n<!-- end -->", GUIDE.read_text(), re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with the files of the examples, and the program in Go."""
+    return copied(tmp_path_factory.mktemp("examples"))
+
+
+def _without_figures(text: str) -> str:
+    return re.sub(r"[\d.]+", "#", re.sub(r" +", " ", text))
+
+
+def test_there_are_some() -> None:
+    """The guide has the examples, with their outputs."""
+    assert len(examples()) > 13
+    assert {*_SHOWN} == {*examples()}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.needs("go", *needed(name))) for name in examples()]
+)
+def test_it_repeats(name: str, folder: Path) -> None:
+    """Two new guests give the same output, counts and packets; a kept one gives an output like them."""
+    words = examples()[name]
+    first = repetition(words, folder, fresh=True)
+    assert first.outcome.code == 0
+    assert repetition(words, folder, fresh=True) == first
+    kept = repetition(words, folder)
+    assert _without_figures(kept.out) == _without_figures(first.out) == _without_figures(_SHOWN[name])

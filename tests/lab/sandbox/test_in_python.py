@@ -1,0 +1,121 @@
+"""The sandbox as a context manager and as a fixture of pytest."""
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from priolab.common.cache_folder import cache_folder
+from priolab.testbed.errors import LabError, ScenarioError
+from priolab.testbed.home import ROOT
+from priolab.testbed.process.command_process import CommandProcess
+from priolab.testbed.sandbox.sandbox import ClientFailed, Result, Sandbox
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.usefixtures("guest")
+
+_SERVE = f"{sys.executable} -m http.server 80"
+_CACHES = cache_folder().parent
+_GET = """
+import urllib.request
+print(len(urllib.request.urlopen("http://server/data").read()))
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    """Returns a folder with a file for the server."""
+    (tmp_path / "data").write_bytes(bytes(200_000))
+    return tmp_path
+
+
+def _without_ports(result: Result) -> object:
+    return result.frames, result.seconds, result.goodput_bit_s, result.retransmissions
+
+
+def test_values(here: Path) -> None:
+    """A result has what the client wrote and took, and what TCP did; knobs may differ from run to run."""
+    with Sandbox(RATE="10mbit", DELAY="30ms", server=_SERVE, folder=here) as sandbox:
+        get = [sys.executable, "-c", _GET]
+        usual = sandbox.run(get).check()
+        assert usual.out == "200000\n"
+        assert usual.err == ""
+        assert "GET /data" in usual.server
+        assert 0.16 + 0.06 < usual.seconds < 0.5
+        assert usual.retransmissions == 0
+        assert sandbox.run(get, LOSS="10%").retransmissions > 0
+        assert sandbox.run(get, DELAY="300ms").seconds > usual.seconds + 0.5
+        assert _without_ports(sandbox.run(get)) == _without_ports(usual)
+        assert sandbox.start(None).run("cat", stdin=b"given").out == "given"
+        failed = sandbox.run(["sh", "-c", "echo no luck >&2; exit 3"])
+        with pytest.raises(ClientFailed, match=r"^the client ended with exit code 3: no luck$"):
+            failed.check()
+        with pytest.raises(
+            LabError, match=r"^sandbox: the client's program nothing is not found; install it, such as "
+        ):
+            sandbox.run("nothing")
+        with pytest.raises(ScenarioError, match=r"^RATE=fast is not allowed"):
+            sandbox.run("true", RATE="fast")
+
+
+def test_ports_do_not_follow_from_earlier_runs(here: Path) -> None:
+    """The client's ports are the same in a new guest, in a kept one, and later on its clock; those of a run differ."""
+    connect = "import socket; print(*(socket.create_connection(('server', 80)).getsockname()[1] for _ in range(3)))"
+    ports = [sys.executable, "-c", connect]
+    with Sandbox(server=_SERVE, folder=here, fresh=True) as sandbox:
+        new = sandbox.run(ports).check().out
+    with Sandbox(server=_SERVE, folder=here) as sandbox:
+        sandbox.run(ports)
+        sandbox.run(["sleep", "25"])
+        assert sandbox.run(ports).check().out == new
+    assert len({*new.split()}) == 3
+
+
+def _took_s(sandbox: Sandbox) -> float:
+    begun_s = time.monotonic()
+    sandbox.run("true")
+    return time.monotonic() - begun_s
+
+
+def test_a_kept_guest_is_quick(here: Path, started: list[CommandProcess]) -> None:
+    """The next run in a kept guest costs a fraction of a new guest: some 0.2 s on a machine that does nothing else."""
+    with Sandbox(folder=here, fresh=True) as sandbox:
+        new_s = min(_took_s(sandbox) for _ in range(3))
+    assert len(started) == 3
+    with Sandbox(folder=here) as sandbox:
+        sandbox.run("true")
+        kept_s = min(_took_s(sandbox) for _ in range(5))
+    assert len(started) <= 4  # a test before this one may have left a guest
+    assert kept_s < new_s / 2
+
+
+def test_a_new_guest_repeats(here: Path) -> None:
+    """With fresh=True every run has a guest of its own, and the same random numbers."""
+    with Sandbox(folder=here, fresh=True) as sandbox:
+        draw = [
+            sys.executable,
+            "-c",
+            "import os, time; print(os.urandom(4).hex(), time.monotonic_ns(), time.time_ns())",
+        ]
+        assert sandbox.run(draw) == sandbox.run(draw)
+
+
+def test_the_fixture(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guide's conftest.py and test pass, in the folder of the test; a project without the line has no fixture."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHES))
+    guide = (ROOT / "docs/guide/sandbox.md").read_text()
+    conftest, test = (block.partition("\n```")[0] for block in guide.split("```python\n")[2:4])
+    pytester.makeconftest(conftest)
+    pytester.makepyfile(test_it=test)
+    options = ("-p", "no:cacheprovider", "-p", "no:xdist")
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+    pytester.makeconftest("")
+    pytester.runpytest_subprocess(*options).assert_outcomes(errors=1)
+
+
+def test_the_guides_example(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The guide's program in Python runs as it is."""
+    guide = (ROOT / "docs/guide/sandbox.md").read_text()
+    monkeypatch.chdir(here)
+    exec(guide.split("```python\n")[1].partition("\n```")[0], {})

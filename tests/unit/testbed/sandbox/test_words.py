@@ -1,0 +1,220 @@
+"""The words of `priolab sandbox`: knobs, options, and the client's command."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from priolab.experiments import cli
+from priolab.testbed.errors import LabError, ScenarioError, Unavailable
+from priolab.testbed.guest import kernel
+from priolab.testbed.sandbox import command, knobs, session
+from priolab.testbed.sandbox.keystrokes import Size
+from priolab.testbed.sandbox.order import ENVIRONMENT, Order
+from priolab.testbed.sandbox.outcome import Ending, Outcome
+from priolab.testbed.sandbox.output_log import Said
+from priolab.testbed.sandbox.sandbox import Sandbox
+from priolab.testbed.sandbox.session import Wish, environment_of
+
+_PHONE = ("--place", "phone", "call")
+_FIFTEEN = [word for number in range(15) for word in ("--place", f"p{number}", "")]
+
+
+def wish(monkeypatch: pytest.MonkeyPatch, *words: str) -> Wish:
+    """Return what a command line asks for, without standard input."""
+    line = ["sandbox", *words]
+    monkeypatch.setattr("sys.stdin", None)
+    return command.wish_of(cli.options_from(cli.command_line(line), line))
+
+
+def test_a_knob_that_is_not_given_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without knobs there is no link to speak of, and the server's TCP is the kernel's."""
+    way = wish(monkeypatch, "--", "true").order.way
+    assert not way.link.shaped
+    assert (way.server.lowat_bytes, way.server.sndbuf_bytes, way.server.gso_segments) == (None, None, None)
+
+
+def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever follows two dashes is the client's, also words that look like options and knobs."""
+    asked = wish(
+        monkeypatch, "RATE=10mbit", "--server", "a 'b c'", "DELAY=1s", "--", "x", "--server", "--", "RATE=1mbit"
+    )
+    assert asked.order.client == ("x", "--server", "--", "RATE=1mbit")
+    assert asked.order.server == ("a", "b c")
+    assert asked.order.way.link.rate_bit_s == 10**7
+    assert asked.order.way.link.delay_ns == 10**9
+
+
+def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places have numbers and addresses in the order in which they are given, and knobs of their links."""
+    asked = wish(
+        monkeypatch,
+        *("RATE=1mbit", "server.QUEUE=7", "phone.DELAY=80ms", "--server", "serve", "--place", "phone", "call 'a b'"),
+        *("--place", "empty", "", "--wait-port", "80", "--wait-port", "phone:any", "--set", "empty.net.core.x=1"),
+        *("--", "true"),
+    ).order
+    assert asked.addresses == {
+        "client": "198.18.0.2",
+        "server": "198.18.1.2",
+        "phone": "198.18.10.2",
+        "empty": "198.18.11.2",
+    }
+    assert asked.companions == {"server": ("serve",), "phone": ("call", "a b")}
+    assert {name: each.link.delay_ns for name, each in asked.ways.items()} == {
+        "client": 0,
+        "server": 0,
+        "phone": 80 * 10**6,
+    }
+    assert asked.ways["server"].link.queue_packets == 7
+    assert (asked.wait, asked.waits, asked.is_pair) == ("80", {"phone": "any"}, False)
+    assert asked.sysctls == (("empty", "net.core.x", "1"),)
+    assert wish(monkeypatch, "--ipv6", "--", "true").order.is_pair
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
+        (["SIZE=3", "--", "true"], "SIZE=3 is not allowed; allowed: the knobs of `priolab sandbox`: RATE,"),
+        (["LOWAT=auto", "--", "true"], "LOWAT=auto is not allowed"),
+        (["SEED=x", "--", "true"], "SEED=x is not allowed; allowed: 0 to"),
+        (["modem", "--", "true"], "KNOB=modem is not allowed; allowed: NAME=VALUE"),
+        (["RATE=1mbit"], "COMMAND= is not allowed; allowed: the client's command after `--`"),
+        (["--server", "'", "--", "true"], "--server=' is not allowed"),
+        (["--server", "", "--", "true"], "--server= is not allowed; allowed: a command"),
+        (["--set", "link.net.ipv4.ip_forward=0", "--", "true"], "--set=link.net.ipv4.ip_forward=0 is not allowed"),
+        (["--set", "client.kernel.pid_max=9", "--", "true"], "--set=client.kernel.pid_max=9 is not allowed"),
+        (["--wait-port", "0", "--", "true"], "--wait-port=0 is not allowed; allowed: a port"),
+        (["--limit", "soon", "--", "true"], "--limit=soon is not allowed"),
+        (["--memory", "64m", "--", "true"], "--memory=64m is not allowed; allowed: a size from 128m to 64g"),
+        (["--place", "Phone", "", "--", "true"], "--place=Phone is not allowed; allowed: a host name"),
+        (["--place", "my.phone", "", "--", "true"], "--place=my.phone is not allowed; allowed: a host name"),
+        (["--place", "server", "", "--", "true"], "--place=server is not allowed; allowed: a name of its own"),
+        ([*_PHONE, *_PHONE, "--", "true"], "--place=phone is not allowed; allowed: a name of its own"),
+        ([*_FIFTEEN, "--", "true"], "--place=p14 is not allowed; allowed: 16 places in all"),
+        (["--place", "phone", "'", "--", "true"], "--place=' is not allowed; allowed: words"),
+        (["phone.RATE=1mbit", "--", "true"], "phone.RATE=1mbit is not allowed; allowed: PLACE.NAME=VALUE with a place"),
+        (["client.RATE=1mbit", "--", "true"], "client.RATE=1mbit is not allowed"),
+        ([*_PHONE, "phone.CC=bbr", "--", "true"], "phone.CC=bbr is not allowed; allowed: the knobs of a link: RATE,"),
+        ([*_PHONE, "phone.RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
+        ([*_PHONE, "--set", "tablet.net.core.x=1", "--", "true"], "--set=tablet.net.core.x=1 is not allowed"),
+        ([*_PHONE, "--wait-port", "phone:0", "--", "true"], "--wait-port=phone:0 is not allowed; allowed: a port"),
+        (["--wait-port", "phone:80", "--", "true"], "--wait-port=phone:80 is not allowed; allowed: a port"),
+        (["--env", "PRIOLAB_UNSET", "--", "true"], "--env=PRIOLAB_UNSET is not allowed"),
+    ],
+)
+def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
+    """A wrong word is refused by a line with what is allowed."""
+    with pytest.raises(ScenarioError) as error:
+        _ = wish(monkeypatch, *words).order.ways
+    assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+def test_what_needs_a_guest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An overlay needs a kernel that has it, and a guest's memory a guest."""
+    monkeypatch.setattr(kernel, "offers", lambda _: False)
+    scratch, memory = (wish(monkeypatch, *words, "--", "true") for words in (["--scratch"], ["--memory", "1g"]))
+    with pytest.raises(Unavailable, match="--scratch cannot be used here: the guest kernel has no overlayfs; run "):
+        session._completed(scratch, "virtual")
+    for each, said in ((scratch, "--scratch= is not allowed"), (memory, "--memory= is not allowed")):
+        with pytest.raises(ScenarioError, match=said):
+            session._completed(each, "netns")
+
+
+def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs get the fixed variables, and those that are named."""
+    monkeypatch.setenv("MINE", "1")
+    assert environment_of(["MINE", "A=b=c", "LANG=C"], ENVIRONMENT) == {
+        **ENVIRONMENT,
+        "MINE": "1",
+        "A": "b=c",
+        "LANG": "C",
+    }
+
+
+def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a terminal the client has one of its size and kind, and no limit on this machine's clock but one that is set.
+
+    With --both there is none, as each line has its place.
+    """
+    assert wish(monkeypatch, "--", "bash").order.terminal is None
+    monkeypatch.setattr("priolab.testbed.sandbox.terminal.is_here", lambda: True)
+    monkeypatch.setattr("priolab.testbed.sandbox.terminal.window", lambda: Size(rows=24, columns=80))
+    monkeypatch.setenv("TERM", "vt100")
+    asked = wish(monkeypatch, "--", "bash")
+    assert asked.order.terminal == Size(rows=24, columns=80)
+    assert asked.order.environment == {**ENVIRONMENT, "TERM": "vt100"}
+    assert asked.wall_limit_s == math.inf
+    assert wish(monkeypatch, "--wall-limit", "5s", "--env", "TERM=dumb", "--", "bash").wall_limit_s == 5.0
+    assert wish(monkeypatch, "--both", "--", "bash").order.terminal is None
+
+
+def test_every_knob_has_a_default() -> None:
+    """Each knob of a sandbox has a default."""
+    for name in knobs.ALLOWED:
+        assert knobs.default(name)
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "expected"),
+    [
+        (Ending.ENDED, 0, 0),
+        (Ending.ENDED, 7, 7),
+        (Ending.ENDED, -9, 137),
+        (Ending.LIMIT, None, 124),
+        (Ending.WALL_LIMIT, None, 125),
+        (Ending.SERVER, None, 123),
+        (Ending.NOT_FOUND, None, 127),
+        (Ending.NOT_STARTED, None, 126),
+        (Ending.FAILED, None, 1),
+    ],
+)
+def test_exit_codes(ending: Ending, code: int | None, expected: int) -> None:
+    """The exit code is the client's, or says why the client has not ended."""
+    assert command.code_of(Outcome(ending=ending, code=code)) == expected
+
+
+def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A guest reads the order from its folder."""
+    from priolab.testbed.sandbox.order import Files
+
+    places = ("--ipv6", "--place", "phone", "call me", "phone.LOSS=1%", "--wait-port", "phone:80")
+    order = wish(
+        monkeypatch, "RATE=1mbit", *places, "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c"
+    ).order
+    order.write(Files(tmp_path / "order"))
+    assert Order.read(Files(tmp_path / "order")) == order
+
+
+def test_what_places_write_is_marked(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """With further places the lines beside the client's have their places, on the screen and in the server's file."""
+    frames = [
+        Said(at_ns=1, place="server", stream="out", data=b"re"),
+        Said(at_ns=2, place="phone", stream="out", data=b"ring\n"),
+        Said(at_ns=3, place="client", stream="out", data=b"hello\n"),
+        Said(at_ns=4, place="server", stream="out", data=b"ady"),
+    ]
+    written = {}
+    for both, marked in ((False, False), (False, True), (True, False), (True, True)):
+        output = command._Output(both=both, marked=marked)
+        output.hear(frames)
+        output.end()
+        written[both, marked] = capsysbinary.readouterr().out, b"".join(output.servers)
+    every = b"phone| ring\nclient| hello\nserver| ready\n"
+    assert written == {
+        (False, False): (b"hello\n", b"ready"),
+        (False, True): (b"hello\n", b"phone| ring\nserver| ready\n"),
+        (True, False): (every, b"ready"),
+        (True, True): (every, b"phone| ring\nserver| ready\n"),
+    }
+
+
+def test_a_sandbox_of_python_says_what_to_do() -> None:
+    """Without `with`, and for a parameter of another name or another call, the error names what is right."""
+    with pytest.raises(LabError, match=r"^sandbox: run\(\) needs `with`: with Sandbox\(\.\.\.\) as sandbox: "):
+        Sandbox(server="true").run("true")
+    with pytest.raises(LabError, match=r"^Sandbox\(limit=\.\.\.\): the parameter is limit_s of Sandbox\(\), in "):
+        Sandbox(limit=5)
+    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): the parameter is capture of run\(\)$"):
+        Sandbox(capture="packets")

@@ -1,0 +1,68 @@
+"""Measures how long a user of the sandbox waits: `make bench`, or `python -m tools.benches.sandbox`."""
+
+import shlex
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from priolab.testbed.home import ROOT
+from priolab.testbed.process.search_path import find
+from priolab.testbed.sandbox.sandbox import Sandbox
+
+_FOLDER = ROOT / "docs/examples/sandbox"
+_ROUNDS = 3
+_CHAT = "DELAY=40ms LOSS=30% --server 'python3 chat.py serve' -- python3 chat.py talk 3600"
+_LINK = "RATE=10mbit RATE_UP=10mbit DELAY=20ms --server 'iperf3 -s' --"
+_COMMANDS: Mapping[str, str] = {
+    "an hour of chat": _CHAT,
+    "iperf3 receives for 10 s": f"{_LINK} iperf3 -c server -R",
+    "iperf3 sends for 10 s": f"{_LINK} iperf3 -c server",
+}
+_KEPT = "a kept guest's next test"
+
+
+def main() -> None:
+    """Prints the seconds of each command, and of a run in a kept guest: median and range."""
+    for name, words in _COMMANDS.items():
+        line = shlex.split(words)
+        if _is_there(line[line.index("--") + 1], name):
+            command = [sys.executable, "-m", "priolab.experiments", "sandbox", *line]
+            _tell(name, [_timed(lambda command=command: _carry_out(command)) for _ in range(_ROUNDS)])  # type: ignore[misc]
+    if not _is_there("curl", _KEPT):
+        return
+    with Sandbox(RATE="10mbit", DELAY="40ms", server="python3 -m http.server 80", folder=_FOLDER) as sandbox:
+        _get(sandbox)
+        _tell(_KEPT, [_timed(lambda: _get(sandbox)) for _ in range(_ROUNDS)])
+
+
+def _is_there(program: str, name: str) -> bool:
+    """Returns True if a program is installed; otherwise says so in the line of what is not measured."""
+    if find(program) is None:
+        print(f"{name:<36} not measured: {program} is not installed", flush=True)
+        return False
+    return True
+
+
+def _get(sandbox: Sandbox) -> None:
+    sandbox.run("curl -s http://server/chat.py").check()
+
+
+def _carry_out(command: Sequence[str]) -> None:
+    subprocess.run(command, cwd=_FOLDER, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+
+
+def _timed(action: Callable[[], object]) -> float:
+    begun_s = time.monotonic()
+    action()
+    return time.monotonic() - begun_s
+
+
+def _tell(name: str, seconds: Sequence[float]) -> None:
+    spread = f"{min(seconds):.2f} - {max(seconds):.2f}"
+    print(f"{name:<36} {statistics.median(seconds):>8.2f} {spread:>13}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
