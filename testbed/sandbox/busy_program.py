@@ -17,7 +17,7 @@ from pathlib import Path
 
 from priolab.common.descriptors import process_ids
 from priolab.testbed.guest.guest_task import MODULE
-from priolab.testbed.sandbox.order import TASKS
+from priolab.testbed.sandbox.spec import TASKS
 
 _PAUSE_S = 0.2
 _LEAST = 0.01
@@ -34,7 +34,7 @@ _LABS_OWN = f"{MODULE}={TASKS}"
 """A variable of the lab's own programs in a guest."""
 
 
-def spinning(scratch: Path, started: Sequence[str]) -> str | None:
+def busy_program(scratch: Path, started: Sequence[str]) -> str | None:
     """Returns in words the program that uses the processor all the time; None if it is the lab, or no program.
 
     scratch: the folder of the guest's process. started: the programs that the lab has started there. If the guest's

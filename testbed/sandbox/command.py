@@ -20,9 +20,9 @@ from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.process.streams import closed
 from priolab.testbed.sandbox import knobs, report, session, terminal
-from priolab.testbed.sandbox.order import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.testbed.sandbox.outcome import CODES, Ending, Outcome
-from priolab.testbed.sandbox.output_log import Said
+from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_place
 from priolab.testbed.sandbox.target import Target
 
 _STEP = "sandbox"
@@ -87,7 +87,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         choices=("fifo", "default"),
         default="fifo",
         help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
-        " whose threads wait for each other by spinning (default: fifo)",
+        " whose threads wait for each other by busy_program (default: fifo)",
     )
     parser.add_argument("--memory", metavar="SIZE", help="the guest's memory, such as 2g")
     parser.add_argument("--limit", metavar="TIME", default="86400s", help="the client's longest time (default: 86400s)")
@@ -115,11 +115,11 @@ class Screen(Protocol):
 
 def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
-    wish = wish_of(options)
+    request = request_of(options)
     for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
-    where, note_of_choice = session.usable(wish)
+    where, note_of_choice = session.usable(request)
     if note_of_choice:
         _aside(f"note: {note_of_choice}")
     for note in report.rates_in_bytes(dict(_named(options.words))):
@@ -131,14 +131,14 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
             for path in (options.server_output, options.json)
         )
         room = stack.enter_context(session.room())
-        outcome = session.carry_out(wish, where, room, output.hear)
+        outcome = session.carry_out(request, where, room, output.hear)
         output.end()
         if servers:
             servers.write(b"".join(output.servers))
         if counts:
-            counts.write(json.dumps(report.document(wish.order, outcome), indent=2).encode() + b"\n")
+            counts.write(json.dumps(report.document(request.spec, outcome), indent=2).encode() + b"\n")
     if options.report and outcome.ending is Ending.ENDED:
-        for line in report.lines(wish.order, outcome):
+        for line in report.lines(request.spec, outcome):
             _aside(line)
     if outcome.reason is not None:
         shown.complain(outcome.reason)
@@ -158,7 +158,7 @@ def code_of(outcome: Outcome) -> int:
     return outcome.code if outcome.code >= 0 else 128 - outcome.code
 
 
-def wish_of(options: argparse.Namespace) -> session.Wish:
+def request_of(options: argparse.Namespace) -> session.RunRequest:
     """Returns what the options ask for. Reads standard input. Raises ScenarioError."""
     given, links = knobs.parsed(options.words)
     if not options.command:
@@ -170,7 +170,7 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
     waits = dict(_wait(word, places) for word in options.wait_port)
     size = terminal.window() if terminal.is_here() and not options.both else None
     usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
-    order = Order(
+    spec = SandboxSpec(
         knobs=knobs.of_way(given),
         seed=knobs.seed(given),
         client=tuple(options.command),
@@ -190,8 +190,8 @@ def wish_of(options: argparse.Namespace) -> session.Wish:
         terminal=size,
         visible=session.visible(options.read),
     )
-    return session.Wish(
-        order=order,
+    return session.RunRequest(
+        spec=spec,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
         stdin=_stdin(),
         memory_mib=knobs.memory_mib(options.memory),
@@ -265,7 +265,7 @@ class _Output:
         self._line: dict[tuple[str, str], bytes] = {}
         self.servers: list[bytes] = []
 
-    def hear(self, frames: Iterable[Said]) -> None:
+    def hear(self, frames: Iterable[OutputFrame]) -> None:
         """Passes on frames."""
         for frame in frames:
             if self._both or (self._marked and frame.place != CLIENT):

@@ -9,8 +9,8 @@ from itertools import combinations, zip_longest
 from typing import Self
 
 from priolab.common.netlink import Announcements, Conversation, Finder, question
-from priolab.testbed.sandbox.order import SERVER
 from priolab.testbed.sandbox.outcome import Connection
+from priolab.testbed.sandbox.spec import SERVER
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import ipv6_of
 

@@ -25,7 +25,7 @@ from typing import BinaryIO, Self
 from priolab.common.layer import show_empty_files
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.guest.guest_start import check, libc
-from priolab.testbed.sandbox.order import HOME, Order
+from priolab.testbed.sandbox.spec import HOME, SandboxSpec
 from priolab.testbed.topology.wiring import ADDRESSES, ipv6_of
 
 _CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
@@ -50,7 +50,7 @@ _WITHHELD = {
 
 _OWN_MOUNTS = Path("/proc/self/ns/mnt")
 _ROOT = Path("/mnt")
-"""In the guest's first root: the folder of the order, and in its place the root of the programs while it is made."""
+"""In the guest's first root: the folder of the spec, and in its place the root of the programs while it is made."""
 
 GUESTS = ("/dev", "/mnt", "/proc", "/run", "/sys", "/tmp")  # noqa: S108
 """The folders of which the programs see nothing of this machine's, but for the current folder and what --read names."""
@@ -77,16 +77,16 @@ _RESOLVER = f"nameserver {ADDRESSES.front}\n"
 class View:
     """What the programs see. A context manager. home: their HOME."""
 
-    def __init__(self, order: Order, own: Path) -> None:
+    def __init__(self, spec: SandboxSpec, own: Path) -> None:
         """Makes it. own: a folder for files of the lab, of which the programs see those named above.
 
         Raises StepFailed.
         """
-        self._order = order
+        self._spec = spec
         self._stack = ExitStack()
-        self.home = HOME if order.isolated else str(own / "home")
+        self.home = HOME if spec.isolated else str(own / "home")
         try:
-            if order.isolated:
+            if spec.isolated:
                 self._descriptor = self._made_elsewhere(own)
             else:
                 _begin_mounts()
@@ -110,7 +110,7 @@ class View:
             stack.callback(os.close, here)
             _begin_mounts()
             try:
-                _make_root(self._order)
+                _make_root(self._spec)
                 self._make(own)
                 _change(Path("/"), _MS_RDONLY)
                 made = os.open(_OWN_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
@@ -123,23 +123,23 @@ class View:
     def _make(self, own: Path) -> None:
         for folder in (Path(self.home), own):
             folder.mkdir(parents=True, exist_ok=True)
-        texts = {Path("/etc/hosts"): _names(self._order), Path("/etc/resolv.conf"): _RESOLVER}
+        texts = {Path("/etc/hosts"): _names(self._spec), Path("/etc/resolv.conf"): _RESOLVER}
         show_empty_files([file for file in texts if not file.exists()], own / "layer")
         for file, text in texts.items():
             _replace(file, text, own)
 
     def enter(self) -> None:
         """Makes this process one of the programs. Raises OSError."""
-        if self._order.isolated:
+        if self._spec.isolated:
             check(libc.setns(self._descriptor, _CLONE_NEWNS), "the programs' files")
-            _open_as_many_files(self._order.open_files)
+            _open_as_many_files(self._spec.open_files)
             _give_up_capabilities()
-        os.chdir(self._order.folder)
+        os.chdir(self._spec.folder)
 
     @contextmanager
     def opened(self, file: Path) -> Iterator[BinaryIO]:
         """Opens a file for a program to read. In a guest it cannot open the file anew for writing, in /proc/self/fd."""
-        if not self._order.isolated:
+        if not self._spec.isolated:
             opened = file.open("rb")
         else:
             place = Path("/run/given")
@@ -167,13 +167,13 @@ def _make_terminals() -> None:
     _mount("devpts", place, options="mode=620,ptmxmode=666")
 
 
-def _make_root(order: Order) -> None:
+def _make_root(spec: SandboxSpec) -> None:
     """Makes the programs' root, and leaves the guest's first one. Raises OSError."""
     _detach(_ROOT)
     _mount("tmpfs", _ROOT, options="mode=755")
     nothing = _folder("mnt")
     for path in sorted(Path("/").iterdir()):
-        if str(path) not in GUESTS and (order.visible is None or path.name in _SYSTEM):
+        if str(path) not in GUESTS and (spec.visible is None or path.name in _SYSTEM):
             _show(path)
     for folder in _own_folders():
         _graft(folder)
@@ -182,10 +182,10 @@ def _make_root(order: Order) -> None:
         _mount("tmpfs", _folder(name), options="mode=1777")
     _mount("proc", _folder("proc"))
     _graft(Path("/sys"))
-    for name in order.visible or ():
+    for name in spec.visible or ():
         _show(Path(name))
-    _show_folder(order)
-    for name in (_HIDDEN, *order.hidden):
+    _show_folder(spec)
+    for name in (_HIDDEN, *spec.hidden):
         with suppress(OSError):
             if (place := _inside(name)).is_dir():
                 _bind(nothing, place)
@@ -248,20 +248,20 @@ def _make_devices() -> None:
         _graft(Path("/", name))
 
 
-def _show_folder(order: Order) -> None:
+def _show_folder(spec: SandboxSpec) -> None:
     """Shows the current folder, writable, or with --scratch below an overlay."""
-    if order.folder == "/":
+    if spec.folder == "/":
         return
-    place = _folder(order.folder)
-    if not order.scratch:
-        _mount("hostfs", place, flags=_MS_NODEV, options=order.folder)
+    place = _folder(spec.folder)
+    if not spec.scratch:
+        _mount("hostfs", place, flags=_MS_NODEV, options=spec.folder)
         return
     layers = _folder("layers")
     _mount("tmpfs", layers)
     lower, upper, work = (layers / name for name in ("lower", "upper", "work"))
     for layer in (lower, upper, work):
         layer.mkdir()
-    _mount("hostfs", lower, options=order.folder)
+    _mount("hostfs", lower, options=spec.folder)
     upper.chmod(stat.S_IMODE(lower.stat().st_mode))
     options = f"lowerdir={lower},upperdir={upper},workdir={work},redirect_dir=on"
     _mount("overlay", place, flags=_MS_NODEV, options=options)
@@ -290,12 +290,12 @@ def _give_up_capabilities() -> None:
     check(libc.capset(head, words), "giving up capabilities")
 
 
-def _names(order: Order) -> str:
+def _names(spec: SandboxSpec) -> str:
     """Returns the text of /etc/hosts."""
-    addresses = {"localhost": "127.0.0.1", **order.addresses}
+    addresses = {"localhost": "127.0.0.1", **spec.addresses}
     lines = [(address, name) for name, address in addresses.items()]
-    if order.ipv6:
-        lines += [("::1", "localhost"), *((ipv6_of(address), name) for name, address in order.addresses.items())]
+    if spec.ipv6:
+        lines += [("::1", "localhost"), *((ipv6_of(address), name) for name, address in spec.addresses.items())]
     return "".join(f"{address} {name}\n" for address, name in lines)
 
 

@@ -37,7 +37,7 @@ def of_size(size: Size) -> bytes:
     return _HEAD.pack(_SIZED, _SIZE.size) + _SIZE.pack(size.rows, size.columns)
 
 
-class Typed:
+class Keystrokes:
     """Puts frames together again, of which pieces arrive. frames, bytes: how many have arrived whole; their size."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.sandbox.order import CLIENT, SERVER, Order
+from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
 from priolab.testbed.topology import pair, rtnetlink
 from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.link_namespace import LinkNamespace
@@ -33,9 +33,9 @@ _QUIET_S = 0.25
 class Network:
     """The places and links. A context manager, whose exit removes them. places: by their names."""
 
-    def __init__(self, order: Order, usual: Shaper | None, folder: Path) -> None:
+    def __init__(self, spec: SandboxSpec, usual: Shaper | None, folder: Path) -> None:
         """usual: the shaper for a link without a trace; None to look for netem. folder: for files of the links."""
-        self._order = order
+        self._spec = spec
         self._usual = usual
         self._folder = folder
         self.places: dict[str, Namespace] = {}
@@ -48,7 +48,7 @@ class Network:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._make(stack)
-            if self._order.ipv6:
+            if self._spec.ipv6:
                 time.sleep(_QUIET_S)
                 self._before = {name: (self.arrived_bytes(name), self.sent_bytes(name)) for name in self.places}
             self._stack = stack.pop_all()
@@ -61,25 +61,25 @@ class Network:
         def made(name: str, *, forwards: bool = False) -> Namespace:
             return stack.enter_context(Namespace(name, forwards=forwards))
 
-        order = self._order
+        spec = self._spec
         self.places[CLIENT] = made(CLIENT)
         self.links[CLIENT] = made("link", forwards=True)
         self.places[SERVER] = made(SERVER)
-        if order.is_pair:
+        if spec.is_pair:
             ends = self.places[CLIENT], self.links[CLIENT], self.places[SERVER]
-            pair.join(*ends, ipv6=order.ipv6, as_the_kernel_has_it=True)
+            pair.join(*ends, ipv6=spec.ipv6, as_the_kernel_has_it=True)
             return
-        self.places |= {name: made(name) for name in order.places}
-        self.links |= {name: made(f"link of {name}", forwards=True) for name in order.links}
+        self.places |= {name: made(name) for name in spec.places}
+        self.links |= {name: made(f"link of {name}", forwards=True) for name in spec.links}
         self._router = made("router", forwards=True)
         every, forwarding = [*self.places.values()], [*self.links.values(), self._router]
-        pair.prepare(every, forwarding, every, ipv6=order.ipv6, as_the_kernel_has_it=True)
-        for name, address in order.addresses.items():
+        pair.prepare(every, forwarding, every, ipv6=spec.ipv6, as_the_kernel_has_it=True)
+        for name, address in spec.addresses.items():
             self._connect(self._router, name, address)
 
     def _connect(self, router: Namespace, name: str, own: str) -> None:
         """Wires a place to the router, or to its link and this to the router. own: its address."""
-        number, ipv6 = self._order.numbers[name], self._order.ipv6
+        number, ipv6 = self._spec.numbers[name], self._spec.ipv6
         near, mac = f"198.18.{number}.1", number << 8
         link = self.links.get(name)
         if link is None:
@@ -95,19 +95,19 @@ class Network:
     @contextmanager
     def shaping(self) -> Iterator[Mapping[str, ActiveLink]]:
         """Shapes the links; yields them by the names of their places. Raises StepFailed and Unavailable."""
-        order = self._order
+        spec = self._spec
         with ExitStack() as stack:
             active = {}
             for name, link in self.links.items():
                 folder = self.folder(name)
                 if name != CLIENT:
                     folder.mkdir(parents=True)
-                shaped = LinkNamespace(link, self._usual, folder / "ferry", ipv6=order.ipv6).shaping(
-                    order.ways[name].link,
+                shaped = LinkNamespace(link, self._usual, folder / "ferry", ipv6=spec.ipv6).shaping(
+                    spec.ways[name].link,
                     None,
-                    seed=order.seed + order.numbers[name],
+                    seed=spec.seed + spec.numbers[name],
                     folder=folder,
-                    interval_ns=order.interval_ns,
+                    interval_ns=spec.interval_ns,
                 )
                 active[name] = stack.enter_context(shaped)
             yield active
@@ -126,7 +126,7 @@ class Network:
         """
         if self._router is None:
             return self.arrived_bytes(SERVER if name == CLIENT else CLIENT)
-        return self._router.received(_toward(self._order.numbers[name])).bytes - self._before.get(name, (0, 0))[1]
+        return self._router.received(_toward(self._spec.numbers[name])).bytes - self._before.get(name, (0, 0))[1]
 
 
 def _toward(number: int) -> str:

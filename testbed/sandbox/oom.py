@@ -13,7 +13,7 @@ _RECORD_BYTES = 8192  # PRINTK_MESSAGE_MAX and more
 _KILLED = re.compile(rb"Out of memory: Killed process \d+ \((.+?)\)")
 
 
-class Shortage:
+class OutOfMemory:
     """The log of a guest's kernel, from now on. A context manager, in which the kernel does not end this process."""
 
     def __enter__(self) -> Self:
@@ -40,5 +40,5 @@ class Shortage:
 
 
 def like_others() -> None:
-    """Lets the kernel end this process as any other, which a child of a process in a Shortage is not."""
+    """Lets the kernel end this process as any other, which a child of a process in a OutOfMemory is not."""
     _BADNESS.write_text("0")

@@ -18,7 +18,7 @@ _STREAMS = ("out", "err")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class OutputFrame:
     """A frame. at_ns: the time since the client's start, 0 before it. place: its name. stream: `out` or `err`."""
 
     at_ns: int
@@ -27,7 +27,7 @@ class Said:
     data: bytes
 
 
-class Writer:
+class OutputWriter:
     """Writes frames to a file, so that this machine has each at once. A context manager."""
 
     def __init__(self, file: Path, places: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         os.close(self._file)
 
-    def write(self, frame: Said) -> None:
+    def write(self, frame: OutputFrame) -> None:
         """Writes a frame. Raises OSError."""
         number = len(_STREAMS) * self._places.index(frame.place) + _STREAMS.index(frame.stream)
         head = _HEAD.pack(frame.at_ns, number, len(frame.data))
@@ -52,7 +52,7 @@ class Writer:
         self._at.value += size.value
 
 
-class Reader:
+class OutputReader:
     """Reads the frames of a file that grows."""
 
     def __init__(self, file: Path, places: Sequence[str]) -> None:
@@ -61,7 +61,7 @@ class Reader:
         self._at = 0
         self._rest = b""
 
-    def read(self) -> Iterator[Said]:
+    def read(self) -> Iterator[OutputFrame]:
         """Yields the whole frames since the last call."""
         if not self._file.exists():
             return
@@ -76,6 +76,8 @@ class Reader:
             if end > len(data):
                 break
             place, stream = divmod(number, len(_STREAMS))
-            yield Said(at_ns=at_ns, place=self._places[place], stream=_STREAMS[stream], data=data[end - length : end])
+            yield OutputFrame(
+                at_ns=at_ns, place=self._places[place], stream=_STREAMS[stream], data=data[end - length : end]
+            )
             at = end
         self._rest = data[at:]

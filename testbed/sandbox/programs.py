@@ -1,4 +1,4 @@
-"""Runs the programs of an order in their places, hears what they write, and waits for the client's end.
+"""Runs the programs of a spec in their places, hears what they write, and waits for the client's end.
 
 In a guest this process comes before the programs, under SCHED_FIFO: it hears at once what one writes, and ends one that
 reads the clock again and again. The programs take turns (SCHED_RR): one that asks for the time without a rest, as
@@ -20,11 +20,11 @@ from priolab.testbed.process.processes import set_back
 from priolab.testbed.sandbox.connections import Ends
 from priolab.testbed.sandbox.filesystem import View
 from priolab.testbed.sandbox.oom import like_others
-from priolab.testbed.sandbox.order import AT_ONCE, CLIENT, LISTENS, SERVER, Files, Order
 from priolab.testbed.sandbox.outcome import Ending, Outcome
-from priolab.testbed.sandbox.output_log import Said, Writer
-from priolab.testbed.sandbox.pty import Seat
+from priolab.testbed.sandbox.output_log import OutputFrame, OutputWriter
+from priolab.testbed.sandbox.pty import Pty
 from priolab.testbed.sandbox.samples import Pace, SocketJournal
+from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, LISTENS, SERVER, Files, SandboxSpec
 from priolab.testbed.topology.active import ActiveLink, Look
 from priolab.testbed.topology.namespace import Namespace
 
@@ -54,19 +54,19 @@ class Programs:
     """The programs of all places, and this process's attention to them."""
 
     def __init__(
-        self, order: Order, files: Files, said: Writer, places: dict[str, Namespace], view: View, back_s: int
+        self, spec: SandboxSpec, files: Files, said: OutputWriter, places: dict[str, Namespace], view: View, back_s: int
     ) -> None:
         """said: for what the programs write. view: their files. back_s: how far their monotonic clock is set back."""
         self._back_s = back_s
-        self._order = order
+        self._spec = spec
         self._files = files
         self._said = said
         self._places = places
         self._view = view
-        self._environment = {**order.environment, "HOME": view.home}
+        self._environment = {**spec.environment, "HOME": view.home}
         self._began_ns, self._has_begun = time.monotonic_ns(), False
         self._looks: Sequence[Look] = ()
-        self._seat: Seat | None = None
+        self._pty: Pty | None = None
         self._selector = selectors.DefaultSelector()
         self._last = dict.fromkeys(places, b"")
 
@@ -82,7 +82,7 @@ class Programs:
         code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
         try:
             self._settle()
-            for name, command in self._order.companions.items():
+            for name, command in self._spec.companions.items():
                 started[name] = self._start(name, command)
                 self._wait_for(name, started[name])
             self._settle()
@@ -90,23 +90,23 @@ class Programs:
             for link in links:
                 link.begin(self._began_ns)
             self._looks = self._looks_at(links, journal)
-            if self._order.terminal is not None:
-                self._seat = Seat(self._order, self._files, self._selector, partial(self._heard, CLIENT, "out"))
-                self._looks = (*self._looks, self._seat.look)
-            started[CLIENT] = self._start(CLIENT, self._order.client)
-            code = self._until_it_ends(started[CLIENT], self._began_ns + self._order.limit_ns)
+            if self._spec.terminal is not None:
+                self._pty = Pty(self._spec, self._files, self._selector, partial(self._heard, CLIENT, "out"))
+                self._looks = (*self._looks, self._pty.look)
+            started[CLIENT] = self._start(CLIENT, self._spec.client)
+            code = self._until_it_ends(started[CLIENT], self._began_ns + self._spec.limit_ns)
             if code is None:
-                limit_s = self._order.limit_ns / 10**9
+                limit_s = self._spec.limit_ns / 10**9
                 raise Ended(Ending.LIMIT, f"the client did not end within {limit_s:g} s (--limit)")
         except Ended as ended:
             ending, reason = ended.ending, str(ended)
         duration_ns = time.monotonic_ns() - self._began_ns
         self._looks = ()
-        codes = {} if self._order.is_pair else _codes(started)
+        codes = {} if self._spec.is_pair else _codes(started)
         for process in reversed(started.values()):
             self._stop(process)
-        if self._seat:
-            self._seat.settle()
+        if self._pty:
+            self._pty.settle()
         self._drain()
         for link in links:
             link.check_alive()
@@ -116,12 +116,12 @@ class Programs:
         looks = [each.look for each in links]
         if journal is None:
             return looks
-        steps = [step.at_ns for each in self._order.ways.values() for step in each.link.rate_steps]
+        steps = [step.at_ns for each in self._spec.ways.values() for step in each.link.rate_steps]
         steps_ns = [self._began_ns + at_ns for at_ns in steps]
         return [Pace(journal, [*looks, journal.look], self._places.values(), self._selector, steps_ns).look]
 
     def _take_precedence(self) -> None:
-        if self._order.isolated and not self._order.fair:
+        if self._spec.isolated and not self._spec.fair:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
             _LONGEST_TURN.write_text(f"{_TICK_MS}")
 
@@ -131,33 +131,33 @@ class Programs:
         So the programs start at the same time on every machine. Those before them search for libraries in more folders
         for some processors than for others (ld.so(8)), and in the user's PATH for programs; each costs a microsecond.
         """
-        if self._order.isolated:
+        if self._spec.isolated:
             time.sleep((_START_NS - time.monotonic_ns() % _START_NS) / 10**9)
 
     def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
-        seat = self._seat if name == CLIENT else None
+        pty = self._pty if name == CLIENT else None
         stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
         try:
             with self._places[name].entered(), self._view.opened(stdin) as given:
                 process = subprocess.Popen(
                     command,
-                    stdin=seat.slave if seat else given,
-                    stdout=seat.slave if seat else subprocess.PIPE,
-                    stderr=seat.slave if seat else subprocess.PIPE,
+                    stdin=pty.slave if pty else given,
+                    stdout=pty.slave if pty else subprocess.PIPE,
+                    stderr=pty.slave if pty else subprocess.PIPE,
                     env=self._environment,
                     start_new_session=True,
-                    preexec_fn=partial(self._as_others, seat),
+                    preexec_fn=partial(self._as_others, pty),
                 )
         except FileNotFoundError:
-            hidden = self._order.visible is not None
+            hidden = self._spec.visible is not None
             hint = "; --read PATH shows more of this machine's files" if hidden else _remedy(command[0])
             raise Ended(Ending.NOT_FOUND, f"{_whose(name)} program {command[0]} is not found{hint}") from None
         except OSError as error:
             raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error.strerror}") from error
         except subprocess.SubprocessError as error:  # between fork(2) and execve(2)
             raise Ended(Ending.NOT_STARTED, f"{_whose(name)} program {command[0]}: {error}") from error
-        if seat:
-            seat.begin()
+        if pty:
+            pty.begin()
             return process
         for stream, pipe in (("out", process.stdout), ("err", process.stderr)):
             assert pipe is not None
@@ -165,14 +165,14 @@ class Programs:
             self._selector.register(pipe, selectors.EVENT_READ, partial(self._hear, name, stream, pipe.fileno()))
         return process
 
-    def _as_others(self, seat: Seat | None) -> None:
-        if self._order.isolated:
+    def _as_others(self, pty: Pty | None) -> None:
+        if self._spec.isolated:
             like_others()
             set_back(self._back_s)
-            if not self._order.fair:
+            if not self._spec.fair:
                 os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_USUAL))
-        if seat:
-            seat.take()
+        if pty:
+            pty.take()
         self._view.enter()
 
     def _hear(self, place: str, stream: str, pipe: int) -> bool:
@@ -188,7 +188,7 @@ class Programs:
     def _heard(self, place: str, stream: str, data: bytes) -> None:
         now_ns = time.monotonic_ns()
         at_ns = now_ns - self._began_ns if self._has_begun else 0
-        self._said.write(Said(at_ns=at_ns, place=place, stream=stream, data=data))
+        self._said.write(OutputFrame(at_ns=at_ns, place=place, stream=stream, data=data))
         self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
 
     def _attend(self, until_ns: int) -> None:
@@ -216,8 +216,8 @@ class Programs:
             os.close(ended)
 
     def _wait_for(self, name: str, program: subprocess.Popen[bytes]) -> None:
-        """Waits until a program listens if the order says so. Raises Ended if it ends before, or does not in time."""
-        port = self._order.wait if name == SERVER else self._order.waits.get(name, AT_ONCE)
+        """Waits until a program listens if the spec says so. Raises Ended if it ends before, or does not in time."""
+        port = self._spec.wait if name == SERVER else self._spec.waits.get(name, AT_ONCE)
         if port == AT_ONCE:
             return
         begun_ns, pause_ns = time.monotonic_ns(), _FIRST_LOOK_NS

@@ -1,4 +1,4 @@
-"""The client's seat at a terminal: a pseudo-terminal in its place, and a clock that stands still while it waits there.
+"""The client's pty at a terminal: a pseudo-terminal in its place, and a clock that stands still while it waits there.
 
 In a guest, the client's programs give way to the kernel's own threads (SCHED_IDLE), which carry the keys. So Ctrl-C
 reaches a program that uses the processor all the time. While the foreground job waits for the terminal, this process
@@ -20,8 +20,8 @@ from pathlib import Path
 
 from priolab.common.descriptors import process_ids, read_beginning, stat
 from priolab.testbed.sandbox.blocked_syscall import Wait, wait_of
-from priolab.testbed.sandbox.keystrokes import BEGINS, SAID, SIGNALS, TAKEN, Size, Typed
-from priolab.testbed.sandbox.order import Files, Order
+from priolab.testbed.sandbox.keystrokes import BEGINS, SAID, SIGNALS, TAKEN, Keystrokes, Size
+from priolab.testbed.sandbox.spec import Files, SandboxSpec
 
 _KEYS = Path("/dev/tty1")
 """In a guest, the keys are those of the kernel's second console (terminal.py)."""
@@ -37,27 +37,27 @@ _SETTLE_S = 0.001
 _GROUP = 2  # among the fields of /proc/PID/stat from the state on
 
 
-class Seat:
+class Pty:
     """A pseudo-terminal for the client."""
 
     def __init__(
-        self, order: Order, files: Files, selector: selectors.BaseSelector, hear: Callable[[bytes], None]
+        self, spec: SandboxSpec, files: Files, selector: selectors.BaseSelector, hear: Callable[[bytes], None]
     ) -> None:
         """hear: called with what the client writes."""
-        assert order.terminal is not None, "the order has a terminal"
-        self._isolated = order.isolated
+        assert spec.terminal is not None, "the spec has a terminal"
+        self._isolated = spec.isolated
         self._selector = selector
         self._hear = hear
-        self._typed = Typed()
+        self._typed = Keystrokes()
         self._bells = 0
         self._waiting = b""
         self._stirred_ns = self._due_ns = 0
         self._master, self.slave = os.openpty()
         os.set_blocking(self._master, False)
         self._own = {os.ttyname(self.slave), "/dev/tty"}
-        self._resize(order.terminal)
-        self._keys = os.open(_KEYS if order.isolated else files.keys, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
-        if order.isolated:
+        self._resize(spec.terminal)
+        self._keys = os.open(_KEYS if spec.isolated else files.keys, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK)
+        if spec.isolated:
             tty.setraw(self._keys)
         selector.register(self._keys, selectors.EVENT_READ, self._read_keys)
         selector.register(self._master, selectors.EVENT_READ, self._read)

@@ -10,8 +10,8 @@ from priolab.common.plural import counted
 from priolab.netem.link import Link
 from priolab.netem.units import parse_rate_bit_s
 from priolab.netem.words import WORDS
-from priolab.testbed.sandbox.order import CLIENT, SERVER, Order
 from priolab.testbed.sandbox.outcome import Direction, Outcome
+from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
 
 _NS = 10**9
 _BYTES = re.compile(r"[0-9.]+((?:[kmgt]i?)?bps)", re.IGNORECASE)
@@ -27,10 +27,10 @@ def rates_in_bytes(knobs: Mapping[str, str]) -> Iterator[str]:
             yield f"note: {name}={match[0]} is {_exact(parse_rate_bit_s(match[0]))}: {unit} counts bytes, {bits} bits"
 
 
-def lines(order: Order, outcome: Outcome) -> Iterator[str]:
+def lines(spec: SandboxSpec, outcome: Outcome) -> Iterator[str]:
     """Yields the lines for people."""
-    for name, way in order.ways.items():
-        yield f"the link{'' if order.is_pair else f' of {name}'}: {_link(way.link, order.texts(name))}"
+    for name, way in spec.ways.items():
+        yield f"the link{'' if spec.is_pair else f' of {name}'}: {_link(way.link, spec.texts(name))}"
     made = outcome.connections
     yield f"the client took {outcome.duration_ns / _NS:.6f} s"
     yield _way("the client", outcome.down, CLIENT, outcome) + _from(outcome.up if outcome.beside else None)
@@ -125,12 +125,12 @@ def goodput_bit_s(size_bytes: int, outcome: Outcome) -> float | None:
     return size_bytes * 8 * _NS / outcome.duration_ns if outcome.duration_ns else None
 
 
-def document(order: Order, outcome: Outcome) -> dict[str, Any]:
+def document(spec: SandboxSpec, outcome: Outcome) -> dict[str, Any]:
     """Returns the report as a JSON document. What is about further places, or queues in bytes, is left out without.
 
     links: the links by the names of their places, with the fields of netem.link.Link; of a trace its mean rate.
     """
-    told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in order.ways.items()}}
+    told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in spec.ways.items()}}
     if not outcome.queue_bytes:
         del told["queue_bytes"]
     if not outcome.beside:

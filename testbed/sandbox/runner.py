@@ -1,4 +1,4 @@
-"""Carries out an order: makes the places and the link, has the programs run, counts, and writes the outcome."""
+"""Carries out a spec: makes the places and the link, has the programs run, counts, and writes the outcome."""
 
 import os
 import time
@@ -17,12 +17,12 @@ from priolab.testbed.guest.kernel_faults import check_kernel
 from priolab.testbed.sandbox.connections import Ends, joined
 from priolab.testbed.sandbox.filesystem import View
 from priolab.testbed.sandbox.network import Network
-from priolab.testbed.sandbox.oom import Shortage
-from priolab.testbed.sandbox.order import CLIENT, SERVER, Files, Order
+from priolab.testbed.sandbox.oom import OutOfMemory
 from priolab.testbed.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
-from priolab.testbed.sandbox.output_log import Writer
+from priolab.testbed.sandbox.output_log import OutputWriter
 from priolab.testbed.sandbox.programs import Programs
 from priolab.testbed.sandbox.samples import SocketJournal, longest_queue
+from priolab.testbed.sandbox.spec import CLIENT, SERVER, Files, SandboxSpec
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology import pair
 from priolab.testbed.topology.active import ActiveCross, ActiveLink
@@ -36,14 +36,14 @@ from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE
 _SETTLE_S = 0.001
 
 
-def carry_out(order: Order, files: Files, usual: Shaper | None, *, seeded: bool, later_s: int = 0) -> None:
-    """Carries out the order, and writes the outcome, also after a failure.
+def carry_out(spec: SandboxSpec, files: Files, usual: Shaper | None, *, seeded: bool, later_s: int = 0) -> None:
+    """Carries out the spec, and writes the outcome, also after a failure.
 
     usual: the shaper for a link without a trace; None to look for netem. seeded: for the outcome. later_s: how much
-    later the guest carries this out than its first order.
+    later the guest carries this out than its first spec.
     """
     try:
-        outcome = _carried_out(order, files, usual, later_s)
+        outcome = _carried_out(spec, files, usual, later_s)
         if seeded:
             check_kernel()
     except LabError as error:
@@ -55,32 +55,32 @@ def carry_out(order: Order, files: Files, usual: Shaper | None, *, seeded: bool,
     write_json(files.outcome, asdict(replace(outcome, seeded=seeded)))
 
 
-def _carried_out(order: Order, files: Files, usual: Shaper | None, later_s: int) -> Outcome:
+def _carried_out(spec: SandboxSpec, files: Files, usual: Shaper | None, later_s: int) -> Outcome:
     scratch = Path(os.environ.get("TMPDIR", "/run")) / "sandbox"
     scratch.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        network = stack.enter_context(Network(order, usual, scratch))
+        network = stack.enter_context(Network(spec, usual, scratch))
         places = network.places
-        _set(order, places)
+        _set(spec, places)
         active = stack.enter_context(network.shaping())
-        stack.enter_context(_crossing(places[CLIENT], network.links[CLIENT], order.way, active[CLIENT], scratch))
+        stack.enter_context(_crossing(places[CLIENT], network.links[CLIENT], spec.way, active[CLIENT], scratch))
         ends = {
-            name: stack.enter_context(Ends(place, order.addresses, ipv6=order.ipv6)) for name, place in places.items()
+            name: stack.enter_context(Ends(place, spec.addresses, ipv6=spec.ipv6)) for name, place in places.items()
         }
-        said = stack.enter_context(Writer(files.said, [*places]))
-        journal = stack.enter_context(_sampling(order, files, places))
-        shortage = stack.enter_context(Shortage()) if order.isolated else None
-        with _capturing(order, places, files), View(order, scratch) as view:
-            programs = Programs(order, files, said, places, view, later_s)
+        said = stack.enter_context(OutputWriter(files.said, [*places]))
+        journal = stack.enter_context(_sampling(spec, files, places))
+        shortage = stack.enter_context(OutOfMemory()) if spec.isolated else None
+        with _capturing(spec, places, files), View(spec, scratch) as view:
+            programs = Programs(spec, files, said, places, view, later_s)
             outcome = programs.run([*active.values()], [*ends.values()], journal)
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None
-        return _counted(replace(outcome, reason=reason), order, network, active, joined(ends))
+        return _counted(replace(outcome, reason=reason), spec, network, active, joined(ends))
 
 
 def _counted(
     outcome: Outcome,
-    order: Order,
+    spec: SandboxSpec,
     network: Network,
     active: Mapping[str, ActiveLink],
     connections: Sequence[Connection],
@@ -88,21 +88,21 @@ def _counted(
     """Returns the outcome with what was counted."""
 
     def queue(name: str) -> int | None:
-        return longest_queue(network.folder(name) / "queue.jsonl") if order.interval_ns and name in active else None
+        return longest_queue(network.folder(name) / "queue.jsonl") if spec.interval_ns and name in active else None
 
     def direction(name: str, way: str) -> Direction:
         size_bytes = network.arrived_bytes(name) if way == "down" else network.sent_bytes(name)
-        dropped, lost = _drops(active[name], order.ways[name].link, way) if name in active else (0, 0)
+        dropped, lost = _drops(active[name], spec.ways[name].link, way) if name in active else (0, 0)
         return Direction(bytes=size_bytes, dropped=dropped, lost=lost)
 
-    others = () if order.is_pair else [name for name in network.places if name != CLIENT]
+    others = () if spec.is_pair else [name for name in network.places if name != CLIENT]
     return replace(
         outcome,
         connections=connections,
         down=direction(CLIENT, "down"),
         up=direction(CLIENT, "up"),
         longest_queue=queue(CLIENT),
-        queue_bytes={name: _queue_bytes(each.link) for name, each in order.ways.items() if each.link.counts_bytes},
+        queue_bytes={name: _queue_bytes(each.link) for name, each in spec.ways.items() if each.link.counts_bytes},
         beside={
             name: Beside(down=direction(name, "down"), up=direction(name, "up"), longest_queue=queue(name))
             for name in others
@@ -116,18 +116,18 @@ def _queue_bytes(link: Link) -> dict[str, int]:
     return {way: size_bytes for way, size_bytes in found.items() if size_bytes is not None}
 
 
-def _set(order: Order, places: Mapping[str, Namespace]) -> None:
+def _set(spec: SandboxSpec, places: Mapping[str, Namespace]) -> None:
     """Sets what the knobs and --set ask for. Raises StepFailed and Unavailable."""
-    settings = order.way.server
+    settings = spec.way.server
     pair.apply_settings(places[CLIENT], places[SERVER], settings)
-    asked_for = {name for name, sysctl, _ in order.sysctls if sysctl == CC}
+    asked_for = {name for name, sysctl, _ in spec.sysctls if sysctl == CC}
     for where in places:
         if where not in asked_for:
             _choose(places[where], settings.congestion_control if where == SERVER else CongestionControl.CUBIC)
-    for name in order.links:
-        if order.ways[name].link.ecn:
+    for name in spec.links:
+        if spec.ways[name].link.ecn:
             places[name].write_sysctl(pair.ECN, pair.ECN_ON)
-    for place, name, value in order.sysctls:
+    for place, name, value in spec.sysctls:
         places[place].write_sysctl(name, value)
 
 
@@ -155,23 +155,23 @@ def _crossing(
 
 
 def _sampling(
-    order: Order, files: Files, places: Mapping[str, Namespace]
+    spec: SandboxSpec, files: Files, places: Mapping[str, Namespace]
 ) -> AbstractContextManager[SocketJournal | None]:
-    if order.interval_ns is None:
+    if spec.interval_ns is None:
         return nullcontext()
-    return SocketJournal(places, files.samples, order.interval_ns, ipv6=order.ipv6)
+    return SocketJournal(places, files.samples, spec.interval_ns, ipv6=spec.ipv6)
 
 
 @contextmanager
-def _capturing(order: Order, places: Mapping[str, Namespace], files: Files) -> Iterator[None]:
+def _capturing(spec: SandboxSpec, places: Mapping[str, Namespace], files: Files) -> Iterator[None]:
     """Captures the packets of all places while the context is open, and some time longer. Raises StepFailed."""
-    if not order.capture:
+    if not spec.capture:
         yield
         return
-    assert order.tcpdump is not None, "the lab has looked for tcpdump"
+    assert spec.tcpdump is not None, "the lab has looked for tcpdump"
     with ExitStack() as stack:
         for name, place in places.items():
-            stack.enter_context(place.capturing(order.tcpdump, WIRE, files.capture(name), None, ipv6=order.ipv6))
+            stack.enter_context(place.capturing(spec.tcpdump, WIRE, files.capture(name), None, ipv6=spec.ipv6))
         yield
         time.sleep(tap.LAST_BLOCK_S + 0.5)
 

@@ -19,9 +19,9 @@ from typing import Self
 from priolab.testbed.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
-from priolab.testbed.sandbox.order import CLIENT, ENVIRONMENT, LISTENS, SERVER, Order, check_place
 from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
-from priolab.testbed.sandbox.output_log import Said
+from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_place
 
 Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
@@ -51,7 +51,7 @@ class Result:
     """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when."""
 
     outcome: Outcome
-    frames: Sequence[Said]
+    frames: Sequence[OutputFrame]
 
     @property
     def code(self) -> int:
@@ -158,7 +158,7 @@ class Sandbox:
         for name in [*waits, *(place for place, _, _ in sysctls)]:
             if name not in (CLIENT, SERVER, *further):
                 raise ScenarioError("place", name, ", ".join((CLIENT, SERVER, *further)))
-        self._order = Order(
+        self._spec = SandboxSpec(
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
             client=(),
@@ -196,8 +196,8 @@ class Sandbox:
     def start(self, server: Command | Place | None) -> Self:
         """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
         place = server if isinstance(server, Place) else Place(server or "")
-        links = {name: each for name, each in self._order.links.items() if name != SERVER} | _links({SERVER: place})
-        self._order = replace(self._order, server=place.command or None, links=links)
+        links = {name: each for name, each in self._spec.links.items() if name != SERVER} | _links({SERVER: place})
+        self._spec = replace(self._spec, server=place.command or None, links=links)
         return self
 
     def run(
@@ -221,15 +221,15 @@ class Sandbox:
         _check_names("run", link)
         given = self._given | {name: str(value) for name, value in link.items()}
         knobs.check(given)
-        order = replace(
-            self._order,
+        spec = replace(
+            self._spec,
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
             client=_split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
         )
-        wish = session.Wish(
-            order=order,
+        request = session.RunRequest(
+            spec=spec,
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
             stdin=stdin,
             wall_limit_s=self._wall_limit_s,
@@ -238,9 +238,9 @@ class Sandbox:
             samples=samples,
             fresh=self._fresh,
         )
-        where, _ = session.usable(wish)
-        frames: list[Said] = []
-        outcome = session.carry_out(wish, where, self._room, frames.extend)
+        where, _ = session.usable(request)
+        frames: list[OutputFrame] = []
+        outcome = session.carry_out(request, where, self._room, frames.extend)
         if outcome.ending is not Ending.ENDED:
             raise StepFailed("sandbox", outcome.reason or outcome.ending)
         return Result(outcome=outcome, frames=frames)

@@ -1,6 +1,6 @@
-"""Carries out a sandbox's order: starts a guest, or a process on a real clock, hears the programs, reads the outcome.
+"""Carries out a sandbox's spec: starts a guest, or a process on a real clock, hears the programs, reads the outcome.
 
-A guest is a job like that of an experiment (process/jobs.py), and is kept for the next order where guests are kept.
+A guest is a job like that of an experiment (process/jobs.py), and is kept for the next spec where guests are kept.
 """
 
 import os
@@ -31,11 +31,11 @@ from priolab.testbed.process.scratch import scratch_folder
 from priolab.testbed.process.search_path import find
 from priolab.testbed.process.work_folder import PROGRESS
 from priolab.testbed.sandbox import pcapng
-from priolab.testbed.sandbox.busy_program import spinning
+from priolab.testbed.sandbox.busy_program import busy_program
 from priolab.testbed.sandbox.filesystem import GUESTS
-from priolab.testbed.sandbox.order import TASKS, Files, Order
 from priolab.testbed.sandbox.outcome import Ending, Outcome
-from priolab.testbed.sandbox.output_log import Reader, Said
+from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader
+from priolab.testbed.sandbox.spec import TASKS, Files, SandboxSpec
 from priolab.testbed.sandbox.target import Target
 from priolab.testbed.sandbox.terminal import KERNEL_WORD, Terminal, joined
 from priolab.testbed.topology import usable as of_namespaces
@@ -58,15 +58,15 @@ _KERNELS_OWN = (*_KERNEL, "pstore", "securityfs", "selinuxfs", "sysfs", "tracefs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wish:
-    """A wish of somebody. order: without programs to keep open, and tcpdump.
+class RunRequest:
+    """A request of somebody. spec: without programs to keep open, and tcpdump.
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
     clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files for packets and for samples;
     None for none. fresh: True for a guest of its own.
     """
 
-    order: Order
+    spec: SandboxSpec
     fabric: str = AUTO
     stdin: bytes = b""
     wall_limit_s: float = 600.0
@@ -76,30 +76,30 @@ class Wish:
     fresh: bool = False
 
 
-def usable(wish: Wish) -> tuple[str, str | None]:
+def usable(request: RunRequest) -> tuple[str, str | None]:
     """Returns where to carry it out, GUEST or NAMESPACES, and a note about the choice; None for none.
 
     Raises ScenarioError and Unavailable.
     """
-    if wish.fabric not in (AUTO, GUEST, NAMESPACES):
-        raise ScenarioError("FABRIC", wish.fabric, ", ".join((AUTO, GUEST, NAMESPACES)))
-    if wish.fabric != AUTO:
-        _check_usable(wish.fabric, wish.order)
-        return wish.fabric, None
+    if request.fabric not in (AUTO, GUEST, NAMESPACES):
+        raise ScenarioError("FABRIC", request.fabric, ", ".join((AUTO, GUEST, NAMESPACES)))
+    if request.fabric != AUTO:
+        _check_usable(request.fabric, request.spec)
+        return request.fabric, None
     try:
-        _check_usable(GUEST, wish.order)
+        _check_usable(GUEST, request.spec)
     except Unavailable as error:
         try:
-            _check_usable(NAMESPACES, wish.order)
+            _check_usable(NAMESPACES, request.spec)
         except Unavailable:
             raise error from None
         return NAMESPACES, f"on this machine's clock and files, which programs may write; results differ: {error}"
     return GUEST, None
 
 
-def _check_usable(where: str, order: Order) -> None:
-    """Raises Unavailable if this machine cannot carry the order out there."""
-    links, own = [way.link for way in order.ways.values()], order.way.server.qdisc
+def _check_usable(where: str, spec: SandboxSpec) -> None:
+    """Raises Unavailable if this machine cannot carry the spec out there."""
+    links, own = [way.link for way in spec.ways.values()], spec.way.server.qdisc
     if where == GUEST:
         of_guests.check_machine(_MEMORY_MIB)
         of_guests.check_links(links, own, None, _MEMORY_MIB)
@@ -115,26 +115,26 @@ def room() -> Iterator[Path]:
         yield folder
 
 
-def carry_out(wish: Wish, where: str, room: Path, hear: Callable[[Iterable[Said]], None]) -> Outcome:
+def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Iterable[OutputFrame]], None]) -> Outcome:
     """Carries it out, and returns the outcome. Raises LabError.
 
     room: a folder for the files. hear: called with what the programs have written since the last call.
     """
-    order = _completed(wish, where)
+    spec = _completed(request, where)
     files = Files(Path(tempfile.mkdtemp(dir=room)))
     try:
-        order.write(files)
-        if wish.stdin:
-            files.stdin.write_bytes(wish.stdin)
+        spec.write(files)
+        if request.stdin:
+            files.stdin.write_bytes(request.stdin)
         with ExitStack() as stack:
             capture, samples = (
                 None if path is None else stack.enter_context(Target(path, _NAME))
-                for path in (wish.capture, wish.samples)
+                for path in (request.capture, request.samples)
             )
             with ExitStack() as meanwhile:
-                terminal = meanwhile.enter_context(Terminal(files)) if order.terminal else None
-                outcome = _Run(wish, order, files, hear, terminal).outcome()
-            captures = [(name, files.capture(name)) for name in order.numbers]
+                terminal = meanwhile.enter_context(Terminal(files)) if spec.terminal else None
+                outcome = _Run(request, spec, files, hear, terminal).outcome()
+            captures = [(name, files.capture(name)) for name in spec.numbers]
             if capture and all(path.exists() for _, path in captures):
                 capture.write(pcapng.joined(captures))
             if samples and files.samples.exists():
@@ -144,36 +144,36 @@ def carry_out(wish: Wish, where: str, room: Path, hear: Callable[[Iterable[Said]
         shutil.rmtree(files.path, ignore_errors=True)
 
 
-def _completed(wish: Wish, where: str) -> Order:
-    order = wish.order
+def _completed(request: RunRequest, where: str) -> SandboxSpec:
+    spec = request.spec
     isolated = where == GUEST
-    tcpdump = find("tcpdump") if wish.capture is not None else None
-    if wish.capture is not None and tcpdump is None:
+    tcpdump = find("tcpdump") if request.capture is not None else None
+    if request.capture is not None and tcpdump is None:
         raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
     if isolated:
-        if order.terminal and not kernel.can_wait():
+        if spec.terminal and not kernel.can_wait():
             raise Unavailable("a terminal", "this guest kernel cannot stand still", "use KERNEL=7.2, or add </dev/null")
-        _check_folder(order)
-        _check_memory(wish)
+        _check_folder(spec)
+        _check_memory(request)
     else:
-        _check_nothing_of_guests(wish)
+        _check_nothing_of_guests(request)
     return replace(
-        order,
-        capture=wish.capture is not None,
+        spec,
+        capture=request.capture is not None,
         tcpdump=tcpdump,
         isolated=isolated,
-        programs=tuple(_programs(order)) if isolated else (),
+        programs=tuple(_programs(spec)) if isolated else (),
         hidden=tuple(_views_of_the_kernel()) if isolated else (),
         open_files=resource.getrlimit(resource.RLIMIT_NOFILE) if isolated else None,
     )
 
 
-def _check_nothing_of_guests(wish: Wish) -> None:
+def _check_nothing_of_guests(request: RunRequest) -> None:
     """Raises ScenarioError for an option that a guest alone has."""
     for option, given, what in (
-        ("--scratch", wish.order.scratch, "write this machine's files"),
-        ("--read", wish.order.visible is not None, "read this machine's files"),
-        ("--memory", wish.memory_mib is not None, "use this machine's memory"),
+        ("--scratch", request.spec.scratch, "write this machine's files"),
+        ("--read", request.spec.visible is not None, "read this machine's files"),
+        ("--memory", request.memory_mib is not None, "use this machine's memory"),
     ):
         if given:
             raise ScenarioError(option, "", f"FABRIC={GUEST} alone: elsewhere programs {what}")
@@ -193,46 +193,46 @@ def _is_guests(path: Path) -> bool:
     return any(path.is_relative_to(each) for each in GUESTS if each != _TMP)
 
 
-def _check_folder(order: Order) -> None:
+def _check_folder(spec: SandboxSpec) -> None:
     """Checks that a guest sees the current folder, and can lay another one over it. Raises LabError."""
-    guest.check_visible(Path(order.folder), f"the folder {order.folder}", "change to another, or use FABRIC=netns")
-    if order.scratch and order.folder == "/":
-        raise ScenarioError("--scratch", order.folder, "a current folder below /")
-    if order.scratch and not kernel.offers("OVERLAY_FS"):
+    guest.check_visible(Path(spec.folder), f"the folder {spec.folder}", "change to another, or use FABRIC=netns")
+    if spec.scratch and spec.folder == "/":
+        raise ScenarioError("--scratch", spec.folder, "a current folder below /")
+    if spec.scratch and not kernel.offers("OVERLAY_FS"):
         raise Unavailable("--scratch", "the guest kernel has no overlayfs", f"run {kernel_command()}")
 
 
-def _check_memory(wish: Wish) -> None:
+def _check_memory(request: RunRequest) -> None:
     """Checks that this machine has room for a guest of the memory that somebody wants. Raises Unavailable."""
-    if wish.memory_mib is not None:
-        if lack := too_low_for_run(wish.memory_mib):
-            raise Unavailable(f"--memory {wish.memory_mib}m", lack, RAISE_LIMIT)
-        guest.memory_folder(wish.memory_mib)
+    if request.memory_mib is not None:
+        if lack := too_low_for_run(request.memory_mib):
+            raise Unavailable(f"--memory {request.memory_mib}m", lack, RAISE_LIMIT)
+        guest.memory_folder(request.memory_mib)
 
 
-def _programs(order: Order) -> Iterator[str]:
+def _programs(spec: SandboxSpec) -> Iterator[str]:
     """Yields the paths of the programs that are found in PATH."""
-    for command in (order.client, *order.companions.values()):
-        found = shutil.which(command[0], path=order.environment.get("PATH"))
-        if found and Path(found).is_absolute() and not Path(found).is_relative_to(order.folder):
+    for command in (spec.client, *spec.companions.values()):
+        found = shutil.which(command[0], path=spec.environment.get("PATH"))
+        if found and Path(found).is_absolute() and not Path(found).is_relative_to(spec.folder):
             yield found
 
 
 @dataclass
 class _Run:
-    """An order that is being carried out."""
+    """A spec that is being carried out."""
 
-    wish: Wish
-    order: Order
+    request: RunRequest
+    spec: SandboxSpec
     files: Files
-    hear: Callable[[Iterable[Said]], None]
+    hear: Callable[[Iterable[OutputFrame]], None]
     terminal: Terminal | None
     _finish: jobs.Finish | None = None
     _scratch: Path | None = None
-    _reader: Reader = field(init=False)
+    _reader: OutputReader = field(init=False)
 
     def __post_init__(self) -> None:
-        self._reader = Reader(self.files.said, [*self.order.numbers])
+        self._reader = OutputReader(self.files.said, [*self.spec.numbers])
 
     def outcome(self) -> Outcome:
         log = self.files.path / "console.log"
@@ -250,28 +250,28 @@ class _Run:
         return Outcome(ending=Ending.FAILED, reason=str(StepFailed(_NAME, reason)))
 
     def _work(self) -> Work:
-        if not self.order.isolated:
+        if not self.spec.isolated:
             return Work(command=self._on_real_clock, one_cpu=False)
         guest.compile_modules("testbed/sandbox")
         settings = self._guest()
         return Work(
             command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
             one_cpu=True,
-            kind=None if self.wish.fresh or self.terminal else settings.kind,
+            kind=None if self.request.fresh or self.terminal else settings.kind,
             further=partial(self._in_guest, guest.further),
-            programs=frozenset(self.order.programs),
+            programs=frozenset(self.spec.programs),
         )
 
     def _guest(self) -> Guest:
-        flows = max(way.cross.flows if way.cross else 0 for way in self.order.ways.values())
+        flows = max(way.cross.flows if way.cross else 0 for way in self.spec.ways.values())
         words = guest.tcp_words(guest.more_tcp_mib(_TCP_MIB + flows * _FLOW_MIB, _MEMORY_MIB))
         return Guest(
             tasks=TASKS,
-            memory_mib=self.wish.memory_mib or _MEMORY_MIB,
+            memory_mib=self.request.memory_mib or _MEMORY_MIB,
             environment={},
             words=(*words, KERNEL_WORD) if self.terminal else words,
             own_clock=True,
-            ipv6=self.order.ipv6,
+            ipv6=self.spec.ipv6,
         )
 
     def _in_guest(self, tell: Callable[[Sequence[Path], Path], _Told], scratch: Path) -> _Told:
@@ -293,11 +293,11 @@ class _Run:
         self.hear(self._reader.read())
 
     def _overdue(self, wall_s: float) -> str | None:
-        if wall_s <= self.wish.wall_limit_s:
+        if wall_s <= self.request.wall_limit_s:
             return None
-        said = f"the client did not end within {self.wish.wall_limit_s:g} s of this machine's time (--wall-limit)"
-        started = [command[0] for command in (self.order.client, *self.order.companions.values())]
-        busy = None if self._scratch is None else spinning(self._scratch, started)
+        said = f"the client did not end within {self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
+        started = [command[0] for command in (self.spec.client, *self.spec.companions.values())]
+        busy = None if self._scratch is None else busy_program(self._scratch, started)
         return f"{said}; {busy} uses the processor all the time" if busy else said
 
     def _finished(self, finish: jobs.Finish) -> None:

@@ -7,24 +7,24 @@ from pathlib import Path
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.sandbox import runner
 from priolab.testbed.sandbox.network import exercise
-from priolab.testbed.sandbox.order import Files, Order
+from priolab.testbed.sandbox.spec import Files, SandboxSpec
 
 
 class SandboxTask:
-    """Carries out a sandbox's order."""
+    """Carries out a sandbox's spec."""
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self.seed = order.seed
-        self.in_turns = not order.fair
-        self.programs: Collection[tuple[str | None, str]] = {(None, program) for program in order.programs}
+    def __init__(self, spec: SandboxSpec) -> None:
+        self._spec = spec
+        self.seed = spec.seed
+        self.in_turns = not spec.fair
+        self.programs: Collection[tuple[str | None, str]] = {(None, program) for program in spec.programs}
 
     def prepare(self) -> None:
-        """Does nothing: each order begins anew."""
+        """Does nothing: each spec begins anew."""
 
     def carry_out(self, folder: Path, *, seeded: bool, known_as: Path, later_s: int) -> None:  # noqa: ARG002
-        """Carries out the order in a guest."""
-        runner.carry_out(self._order, Files(folder), Shaper.NETEM, seeded=seeded, later_s=later_s)
+        """Carries out the spec in a guest."""
+        runner.carry_out(self._spec, Files(folder), Shaper.NETEM, seeded=seeded, later_s=later_s)
 
 
 def begin() -> None:
@@ -42,9 +42,9 @@ def use(found: None) -> None:
 
 def read_task(folder: Path) -> SandboxTask:
     """Returns the sandbox of a folder. Raises FileNotFoundError if the folder is gone."""
-    return SandboxTask(Order.read(Files(folder)))
+    return SandboxTask(SandboxSpec.read(Files(folder)))
 
 
 if __name__ == "__main__":
     here = Files(Path(sys.argv[1]))
-    runner.carry_out(Order.read(here), here, None, seeded=False)
+    runner.carry_out(SandboxSpec.read(here), here, None, seeded=False)

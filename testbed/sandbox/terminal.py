@@ -22,7 +22,7 @@ from typing import Self
 
 from priolab.testbed.sandbox.busy_program import interrupt
 from priolab.testbed.sandbox.keystrokes import BEGINS, MOST_BYTES, SIGNALS, TAKEN, Size, of_keys, of_size
-from priolab.testbed.sandbox.order import Files
+from priolab.testbed.sandbox.spec import Files
 
 KERNEL_WORD = "con1=fd:3,null"
 """The word of a guest kernel's command line that makes descriptor 3 the input of its second console."""

@@ -32,7 +32,7 @@ from priolab.testbed.home import ROOT
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import command, session
 from priolab.testbed.sandbox.outcome import Outcome
-from priolab.testbed.sandbox.output_log import Said
+from priolab.testbed.sandbox.output_log import OutputFrame
 
 GUIDE = ROOT / "docs/guide/sandbox.md"
 FILES = ROOT / "docs/examples/sandbox"
@@ -59,7 +59,7 @@ class Repetition:
     """What must be the same in each repetition. packets: the capture, a pcapng file."""
 
     outcome: Outcome
-    frames: Sequence[Said]
+    frames: Sequence[OutputFrame]
     packets: bytes
 
     @property
@@ -103,11 +103,13 @@ def repetition(words: Sequence[str], folder: Path, *, fresh: bool = False) -> Re
         tempfile.TemporaryDirectory(prefix="priolab-example-") as scratch,
     ):
         capture = Path(scratch, "packets.pcapng")
-        wish = replace(command.wish_of(cli.options_from(cli.command_line(line), line)), capture=capture, fresh=fresh)
-        where, _ = session.usable(wish)
-        frames: list[Said] = []
+        request = replace(
+            command.request_of(cli.options_from(cli.command_line(line), line)), capture=capture, fresh=fresh
+        )
+        where, _ = session.usable(request)
+        frames: list[OutputFrame] = []
         with session.room() as room:
-            outcome = session.carry_out(wish, where, room, frames.extend)
+            outcome = session.carry_out(request, where, room, frames.extend)
         return Repetition(outcome=outcome, frames=frames, packets=capture.read_bytes())
 
 

@@ -251,9 +251,9 @@ def test_endings(here: Folder) -> None:
     reads = here.fails(124, "--limit", "1s", "--", python, "-c", "import time\nwhile True: time.time()")
     assert reads == "the client did not end within 1 s (--limit)"
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M")
-    spinning = (python, "-c", "while True: pass")
+    busy_program = (python, "-c", "while True: pass")
     child = ("sh", "-c", f"{python} -c 'while True: pass' & exec sleep 9999")
-    for words, program in ((spinning, python), (copies, shutil.which("dd")), (child, python)):
+    for words, program in ((busy_program, python), (copies, shutil.which("dd")), (child, python)):
         assert here.spins(6, *words).endswith(f"; {program} uses the processor all the time")
     # When there is no room for further processes, the kernel alone may be at work.
     here.spins(3, "sh", "-c", "exec 2>/dev/null; bomb() { (while :; do bomb; done) & bomb; }; bomb & exec sleep 9999")

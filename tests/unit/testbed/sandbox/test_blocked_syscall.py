@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from priolab.testbed.sandbox.blocked_syscall import Wait, wait_of
-from priolab.testbed.sandbox.keystrokes import MOST_BYTES, Size, Typed, of_keys, of_size
+from priolab.testbed.sandbox.keystrokes import MOST_BYTES, Keystrokes, Size, of_keys, of_size
 
 _TERMINALS = {0, 2, 70}
 _NOBODY, _FIRST, _WITH_SOCKET, _HIGH = 0x10, 0x20, 0x30, 0x40
@@ -69,7 +69,7 @@ def test_frames_arrive_in_any_pieces() -> None:
     sent = of_keys(b"ls\r") + of_size(Size(rows=24, columns=300)) + of_keys(bytes(range(256)) * 4)
     assert len(of_keys(bytes(MOST_BYTES))) < 4096
     for step in (1, 5, len(sent)):
-        typed = Typed()
+        typed = Keystrokes()
         heard = [each for at in range(0, len(sent), step) for each in typed.hear(sent[at : at + step])]
         assert heard == [b"ls\r", Size(rows=24, columns=300), bytes(range(256)) * 4]
         assert (typed.frames, typed.bytes) == (3, len(sent))

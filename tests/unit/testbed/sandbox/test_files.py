@@ -5,24 +5,24 @@ import struct
 from pathlib import Path
 
 from priolab.testbed.sandbox import pcapng
-from priolab.testbed.sandbox.output_log import Reader, Said, Writer
+from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader, OutputWriter
 from priolab.testbed.sandbox.target import Target
 
 _PLACES = ["client", "server", "phone"]
 _FRAMES = [
-    Said(at_ns=0, place="server", stream="out", data=b"ready\n"),
-    Said(at_ns=7, place="client", stream="err", data=b"\x00\xff"),
-    Said(at_ns=8, place="phone", stream="err", data=b"ring\n"),
-    Said(at_ns=2**40, place="client", stream="out", data=b"x" * 70_000),
+    OutputFrame(at_ns=0, place="server", stream="out", data=b"ready\n"),
+    OutputFrame(at_ns=7, place="client", stream="err", data=b"\x00\xff"),
+    OutputFrame(at_ns=8, place="phone", stream="err", data=b"ring\n"),
+    OutputFrame(at_ns=2**40, place="client", stream="out", data=b"x" * 70_000),
 ]
 
 
 def test_frames_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A reader gets each frame once, when it is whole."""
     file, grown = tmp_path / "said", tmp_path / "grown"
-    reader = Reader(file, _PLACES)
+    reader = OutputReader(file, _PLACES)
     assert list(reader.read()) == []
-    with Writer(grown, _PLACES) as writer:
+    with OutputWriter(grown, _PLACES) as writer:
         for frame in _FRAMES:
             writer.write(frame)
     data = grown.read_bytes()

@@ -4,8 +4,8 @@ import socket
 
 from priolab.testbed.sandbox import knobs, report
 from priolab.testbed.sandbox.connections import _bare, _connections, _End
-from priolab.testbed.sandbox.order import Order
 from priolab.testbed.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
+from priolab.testbed.sandbox.spec import SandboxSpec
 
 _OUTCOME = Outcome(
     ending=Ending.ENDED,
@@ -21,9 +21,9 @@ _OUTCOME = Outcome(
 )
 
 
-def _order(*words: str) -> Order:
+def _spec(*words: str) -> SandboxSpec:
     given, links = knobs.parsed(words)
-    return Order(
+    return SandboxSpec(
         knobs=knobs.of_way(given),
         seed=0,
         client=("true",),
@@ -37,11 +37,11 @@ def _order(*words: str) -> Order:
 
 def test_the_link() -> None:
     """The report and the document have each link, its rates in bits per second."""
-    order = _order("RATE=5000kbps", "RATE_UP=128kbit", "DELAY=20ms", "RATE_STEPS=5Mbps@2s", "phone.LOSS=1%")
-    client, phone, *_ = report.lines(order, _OUTCOME)
+    spec = _spec("RATE=5000kbps", "RATE_UP=128kbit", "DELAY=20ms", "RATE_STEPS=5Mbps@2s", "phone.LOSS=1%")
+    client, phone, *_ = report.lines(spec, _OUTCOME)
     assert client.startswith("the link of client: 40 Mbit/s, 128 kbit/s from it, 40 Mbit/s after 2 s, DELAY 20ms")
     assert phone == "the link of phone: no rate, DELAY 0ms, QUEUE 1000, LOSS 1%"
-    links = report.document(order, _OUTCOME)["links"]
+    links = report.document(spec, _OUTCOME)["links"]
     assert links["client"]["rate_bit_s"] == 40_000_000
     assert links["client"]["rate_steps"] == [{"at_ns": 2 * 10**9, "rate_bit_s": 40_000_000}]
     assert links["phone"]["rate_bit_s"] is None
@@ -59,7 +59,7 @@ def test_rates_in_bytes() -> None:
 
 def test_for_people() -> None:
     """The report has the link, the time, the bytes, the goodput, what was lost, and the round trip."""
-    link, time, down, up, connections, queue = report.lines(_order(), _OUTCOME)
+    link, time, down, up, connections, queue = report.lines(_spec(), _OUTCOME)
     assert link == "the link: no rate, DELAY 0ms, QUEUE 1000"
     assert time == "the client took 2.000000 s"
     assert down.startswith("toward the client: 1050000 bytes of packets, 1000000 of TCP's data, 4.000 Mbit/s; ")
@@ -73,21 +73,21 @@ def test_for_people() -> None:
 def test_queues_in_bytes() -> None:
     """Report and document say how many bytes a queue holds, if it is limited in bytes."""
     outcome = Outcome(ending=Ending.ENDED, code=0, queue_bytes={"client": {"down": 25_000, "up": 2500}})
-    told = [line for line in report.lines(_order(), outcome) if "holds" in line]
+    told = [line for line in report.lines(_spec(), outcome) if "holds" in line]
     assert told == [
         "the bottleneck queue toward the client holds 25000 bytes",
         "the bottleneck queue from the client holds 2500 bytes",
     ]
-    assert report.document(_order(), outcome)["queue_bytes"] == {"client": {"down": 25_000, "up": 2500}}
-    assert "queue_bytes" not in report.document(_order(), _OUTCOME)
+    assert report.document(_spec(), outcome)["queue_bytes"] == {"client": {"down": 25_000, "up": 2500}}
+    assert "queue_bytes" not in report.document(_spec(), _OUTCOME)
 
 
 def test_as_json() -> None:
     """The document has the fields of the outcome, and the goodput; no goodput of a client that took no time."""
-    document = report.document(_order(), _OUTCOME)
+    document = report.document(_spec(), _OUTCOME)
     assert document["goodput_down_bit_s"] == 4e6
     assert document["connections"][0]["down_retransmissions"] == 4
-    assert report.document(_order(), Outcome(ending=Ending.FAILED))["goodput_down_bit_s"] is None
+    assert report.document(_spec(), Outcome(ending=Ending.FAILED))["goodput_down_bit_s"] is None
 
 
 def test_further_places() -> None:
@@ -103,7 +103,7 @@ def test_further_places() -> None:
     outcome = Outcome(
         ending=Ending.ENDED, code=0, duration_ns=10**9, connections=made, beside=beside, codes={"client": 0, "phone": 3}
     )
-    _, _, client, server, phone, queue, other, ended = report.lines(_order(), outcome)
+    _, _, client, server, phone, queue, other, ended = report.lines(_spec(), outcome)
     assert client.startswith("toward the client: 0 bytes of packets, 5 of TCP's data, ")
     assert server.startswith("toward the server: 700 bytes of packets, 300 of TCP's data, 0.002 Mbit/s; 2 segments ")
     assert server.endswith("; from it 0 bytes, 0 packets dropped by the queue")
@@ -114,11 +114,11 @@ def test_further_places() -> None:
         "longest queue toward phone at a sample: 0 packets",
     )
     assert ended == "the program of phone ended before the client did, with exit code 3"
-    document = report.document(_order(), outcome)
+    document = report.document(_spec(), outcome)
     assert document["beside"]["phone"]["up"]["dropped"] == 1
     assert document["connections"][1]["between"] == ("phone", "server")
     assert document["goodput_up_bit_s"] == 800
-    assert not {"beside", "codes"} & report.document(_order(), _OUTCOME).keys()
+    assert not {"beside", "codes"} & report.document(_spec(), _OUTCOME).keys()
 
 
 def test_an_address_of_either_family() -> None:

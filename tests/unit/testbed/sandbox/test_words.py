@@ -10,49 +10,49 @@ from priolab.testbed.errors import LabError, ScenarioError, Unavailable
 from priolab.testbed.guest import kernel
 from priolab.testbed.sandbox import command, knobs, session
 from priolab.testbed.sandbox.keystrokes import Size
-from priolab.testbed.sandbox.order import ENVIRONMENT, Order
 from priolab.testbed.sandbox.outcome import Ending, Outcome
-from priolab.testbed.sandbox.output_log import Said
+from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.sandbox import Sandbox
-from priolab.testbed.sandbox.session import Wish, environment_of
+from priolab.testbed.sandbox.session import RunRequest, environment_of
+from priolab.testbed.sandbox.spec import ENVIRONMENT, SandboxSpec
 
 _PHONE = ("--place", "phone", "call")
 _FIFTEEN = [word for number in range(15) for word in ("--place", f"p{number}", "")]
 
 
-def wish(monkeypatch: pytest.MonkeyPatch, *words: str) -> Wish:
+def request(monkeypatch: pytest.MonkeyPatch, *words: str) -> RunRequest:
     """Return what a command line asks for, without standard input."""
     line = ["sandbox", *words]
     monkeypatch.setattr("sys.stdin", None)
-    return command.wish_of(cli.options_from(cli.command_line(line), line))
+    return command.request_of(cli.options_from(cli.command_line(line), line))
 
 
 def test_a_knob_that_is_not_given_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without knobs there is no link to speak of, and the server's TCP is the kernel's."""
-    way = wish(monkeypatch, "--", "true").order.way
+    way = request(monkeypatch, "--", "true").spec.way
     assert not way.link.shaped
     assert (way.server.lowat_bytes, way.server.sndbuf_bytes, way.server.gso_segments) == (None, None, None)
 
 
 def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever follows two dashes is the client's, also words that look like options and knobs."""
-    asked = wish(
+    asked = request(
         monkeypatch, "RATE=10mbit", "--server", "a 'b c'", "DELAY=1s", "--", "x", "--server", "--", "RATE=1mbit"
     )
-    assert asked.order.client == ("x", "--server", "--", "RATE=1mbit")
-    assert asked.order.server == ("a", "b c")
-    assert asked.order.way.link.rate_bit_s == 10**7
-    assert asked.order.way.link.delay_ns == 10**9
+    assert asked.spec.client == ("x", "--server", "--", "RATE=1mbit")
+    assert asked.spec.server == ("a", "b c")
+    assert asked.spec.way.link.rate_bit_s == 10**7
+    assert asked.spec.way.link.delay_ns == 10**9
 
 
 def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """Places have numbers and addresses in the order in which they are given, and knobs of their links."""
-    asked = wish(
+    asked = request(
         monkeypatch,
         *("RATE=1mbit", "server.QUEUE=7", "phone.DELAY=80ms", "--server", "serve", "--place", "phone", "call 'a b'"),
         *("--place", "empty", "", "--wait-port", "80", "--wait-port", "phone:any", "--set", "empty.net.core.x=1"),
         *("--", "true"),
-    ).order
+    ).spec
     assert asked.addresses == {
         "client": "198.18.0.2",
         "server": "198.18.1.2",
@@ -68,7 +68,7 @@ def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked.ways["server"].link.queue_packets == 7
     assert (asked.wait, asked.waits, asked.is_pair) == ("80", {"phone": "any"}, False)
     assert asked.sysctls == (("empty", "net.core.x", "1"),)
-    assert wish(monkeypatch, "--ipv6", "--", "true").order.is_pair
+    assert request(monkeypatch, "--ipv6", "--", "true").spec.is_pair
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
     """A wrong word is refused by a line with what is allowed."""
     with pytest.raises(ScenarioError) as error:
-        _ = wish(monkeypatch, *words).order.ways
+        _ = request(monkeypatch, *words).spec.ways
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
 
@@ -114,7 +114,7 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said
 def test_what_needs_a_guest(monkeypatch: pytest.MonkeyPatch) -> None:
     """An overlay needs a kernel that has it, and a guest's memory a guest."""
     monkeypatch.setattr(kernel, "offers", lambda _: False)
-    scratch, memory = (wish(monkeypatch, *words, "--", "true") for words in (["--scratch"], ["--memory", "1g"]))
+    scratch, memory = (request(monkeypatch, *words, "--", "true") for words in (["--scratch"], ["--memory", "1g"]))
     with pytest.raises(Unavailable, match="--scratch cannot be used here: the guest kernel has no overlayfs; run "):
         session._completed(scratch, "virtual")
     for each, said in ((scratch, "--scratch= is not allowed"), (memory, "--memory= is not allowed")):
@@ -138,16 +138,16 @@ def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
     With --both there is none, as each line has its place.
     """
-    assert wish(monkeypatch, "--", "bash").order.terminal is None
+    assert request(monkeypatch, "--", "bash").spec.terminal is None
     monkeypatch.setattr("priolab.testbed.sandbox.terminal.is_here", lambda: True)
     monkeypatch.setattr("priolab.testbed.sandbox.terminal.window", lambda: Size(rows=24, columns=80))
     monkeypatch.setenv("TERM", "vt100")
-    asked = wish(monkeypatch, "--", "bash")
-    assert asked.order.terminal == Size(rows=24, columns=80)
-    assert asked.order.environment == {**ENVIRONMENT, "TERM": "vt100"}
+    asked = request(monkeypatch, "--", "bash")
+    assert asked.spec.terminal == Size(rows=24, columns=80)
+    assert asked.spec.environment == {**ENVIRONMENT, "TERM": "vt100"}
     assert asked.wall_limit_s == math.inf
-    assert wish(monkeypatch, "--wall-limit", "5s", "--env", "TERM=dumb", "--", "bash").wall_limit_s == 5.0
-    assert wish(monkeypatch, "--both", "--", "bash").order.terminal is None
+    assert request(monkeypatch, "--wall-limit", "5s", "--env", "TERM=dumb", "--", "bash").wall_limit_s == 5.0
+    assert request(monkeypatch, "--both", "--", "bash").spec.terminal is None
 
 
 def test_every_knob_has_a_default() -> None:
@@ -176,24 +176,24 @@ def test_exit_codes(ending: Ending, code: int | None, expected: int) -> None:
 
 
 def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A guest reads the order from its folder."""
-    from priolab.testbed.sandbox.order import Files
+    """A guest reads the spec from its folder."""
+    from priolab.testbed.sandbox.spec import Files
 
     places = ("--ipv6", "--place", "phone", "call me", "phone.LOSS=1%", "--wait-port", "phone:80")
-    order = wish(
+    spec = request(
         monkeypatch, "RATE=1mbit", *places, "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c"
-    ).order
-    order.write(Files(tmp_path / "order"))
-    assert Order.read(Files(tmp_path / "order")) == order
+    ).spec
+    spec.write(Files(tmp_path / "spec"))
+    assert SandboxSpec.read(Files(tmp_path / "spec")) == spec
 
 
 def test_what_places_write_is_marked(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """With further places the lines beside the client's have their places, on the screen and in the server's file."""
     frames = [
-        Said(at_ns=1, place="server", stream="out", data=b"re"),
-        Said(at_ns=2, place="phone", stream="out", data=b"ring\n"),
-        Said(at_ns=3, place="client", stream="out", data=b"hello\n"),
-        Said(at_ns=4, place="server", stream="out", data=b"ady"),
+        OutputFrame(at_ns=1, place="server", stream="out", data=b"re"),
+        OutputFrame(at_ns=2, place="phone", stream="out", data=b"ring\n"),
+        OutputFrame(at_ns=3, place="client", stream="out", data=b"hello\n"),
+        OutputFrame(at_ns=4, place="server", stream="out", data=b"ady"),
     ]
     written = {}
     for both, marked in ((False, False), (False, True), (True, False), (True, True)):

@@ -1,4 +1,4 @@
-"""The order of a sandbox: the programs, the link between them, and what else the process in the places must know."""
+"""The spec of a sandbox: the programs, the link between them, and what else the process in the places must know."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -52,7 +52,7 @@ def check_place(option: str, name: str, others: Collection[str]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class SandboxSpec:
     """A sandbox to carry out.
 
     knobs: those of the client's link and of the server's TCP. client, server: the
@@ -61,7 +61,7 @@ class Order:
     wait: when the client starts: AT_ONCE, LISTENS, or the number of the port at which the server must listen.
     scratch: True if what the programs write into their folder is thrown away. fair: True for the kernel's default
     scheduler. capture: True to record packets. interval_ns: between samples of the sockets and the queue; None for
-    none. programs: the paths of programs that are kept open for the next order. tcpdump: the path of this program; None
+    none. programs: the paths of programs that are kept open for the next spec. tcpdump: the path of this program; None
     if it is not needed. isolated: True in a guest. places: the further places, each with the argument list of its
     program, empty for none. links: the knobs of the links of places beside the client. waits: as `wait`, for further
     places. ipv6: True if the places have addresses of both families. terminal: the size of the client's terminal; None
@@ -131,14 +131,14 @@ class Order:
         return {name: command for name, command in {SERVER: self.server, **self.places}.items() if command}
 
     def write(self, files: "Files") -> None:
-        """Writes the order into a new folder."""
+        """Writes the spec into a new folder."""
         files.path.mkdir(parents=True, exist_ok=True)
-        write_json(files.order, asdict(self))
+        write_json(files.spec, asdict(self))
 
     @classmethod
     def read(cls, files: "Files") -> Self:
-        """Reads the order from a folder. Raises FileNotFoundError if the folder is gone."""
-        return msgspec.convert(read_json(files.order), cls)
+        """Reads the spec from a folder. Raises FileNotFoundError if the folder is gone."""
+        return msgspec.convert(read_json(files.spec), cls)
 
 
 class Files:
@@ -148,9 +148,9 @@ class Files:
         self.path = path
 
     @property
-    def order(self) -> Path:
-        """The order."""
-        return self.path / "order.json"
+    def spec(self) -> Path:
+        """The spec."""
+        return self.path / "spec.json"
 
     @property
     def said(self) -> Path:
