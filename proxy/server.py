@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed
 from priolab.proxy.own_config import fault
@@ -73,8 +72,6 @@ class Server:
     privileges: template values by the user who starts the server, "root" or "ordinary".
     scheduling: the order in which the server sends streams, in words.
     reads_processor_clock: True if the server reads the processor's clock, which in a guest then gives the guest's time.
-    record_bytes, batch_bytes, begun_records, strict: how the server writes (analysis/loads/model.py, Writes). All are
-    None if the server's writes are not known well enough for a prediction.
     """
 
     name: str
@@ -103,16 +100,6 @@ class Server:
     scheduling: str
     takes_whole: bool
     reads_processor_clock: bool
-    record_bytes: int | None
-    batch_bytes: int | None
-    begun_records: tuple[float, float] | None
-    strict: bool | None
-
-    @property
-    def traits(self) -> Mapping[str, Any]:
-        """The properties that results record, because their readers may not have this catalogue."""
-        names = ("scheduling", "record_bytes", "batch_bytes", "begun_records", "strict")
-        return {name: getattr(self, name) for name in names}
 
     @property
     def wheel(self) -> Wheel | None:
@@ -289,7 +276,6 @@ def with_config(server: Server, path: str) -> Server:
 
 def _read(folder: Path) -> Server:
     entry = tomllib.loads((folder / "server.toml").read_text())
-    writes = entry.get("writes", {})
     return Server(
         name=folder.name,
         folder=folder,
@@ -316,8 +302,4 @@ def _read(folder: Path) -> Server:
         scheduling=entry.get("scheduling", "its server.toml does not describe the order"),
         takes_whole=entry.get("takes_whole", False),
         reads_processor_clock=entry.get("reads_processor_clock", False),
-        record_bytes=writes.get("record_bytes"),
-        batch_bytes=writes.get("batch_bytes"),
-        begun_records=tuple(writes["begun_records"]) if writes else None,
-        strict=writes.get("strict"),
     )

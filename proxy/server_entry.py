@@ -59,12 +59,6 @@ def _check_table(where: str, table: Mapping[str, Any], fields: Mapping[str, _Fie
             _check_table(f"[{name}] ", value, field.inside)
 
 
-def _is_range(value: object) -> bool:
-    if not isinstance(value, list) or len(value) != 2 or not all(isinstance(each, int | float) for each in value):
-        return False
-    return bool(0 <= value[0] <= value[1])
-
-
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
@@ -85,15 +79,10 @@ def _is_table(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _is_size(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
 _WORD = _Field(_is_word, "a text")
 _LIST = _Field(_is_list, "a list of texts")
 _COMMAND = _Field(_is_command, "a list with at least one text")
 _VALUES = _Field(_is_values, "a table of texts")
-_SIZE = _Field(_is_size, "a number of bytes")
 
 
 def _switch(*levels: str) -> _Field:
@@ -139,13 +128,5 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
         "edition": _WORD,
         "editions": _Field(_is_table, "a table"),
         "privileges": _table({"root": _VALUES, "ordinary": _VALUES}),
-        "writes": _table(
-            {
-                "record_bytes": _SIZE,
-                "batch_bytes": _SIZE,
-                "begun_records": _Field(_is_range, "two numbers, the smaller one first"),
-                "strict": _Field(lambda value: isinstance(value, bool), "true or false"),
-            }
-        ),
     }
 )

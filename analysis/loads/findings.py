@@ -1,9 +1,8 @@
-"""Computes the findings of a finished run for run.json: loads, verdict, ledger, oracle, prediction. Pure."""
+"""Computes the findings of a finished run for run.json: loads, verdict, ledger, oracle. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.cost import costs
@@ -11,26 +10,23 @@ from priolab.analysis.loads.flow_control import windows_of
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.limits import Ends, limits
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads, with_rate
-from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from priolab.analysis.loads.oracle import Bound, Inversion, bound, inversion
 from priolab.analysis.loads.order import AskedOrder
 from priolab.analysis.loads.probe import Probe, judge_probe, probe_of
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers
-from priolab.common.formats.page import Page
 from priolab.common.formats.reading import FolderError
-from priolab.common.formats.run import Findings, PredictionRecord, Verdict
+from priolab.common.formats.run import Findings, Verdict
 from priolab.common.formats.scenario import PROBE, ScenarioRecord
 from priolab.common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES
 
 
-def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front: Mapping[str, Any]) -> Findings:
+def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Findings:
     """Returns the times of every complete load, and all findings about the measured load.
 
-    front: the properties of the server, as under the key `front` of run.json. A probe has no ledger, no oracle and no
-    prediction, because its times depend on when the client opens its flow-control window. Raises FolderError if the
-    record of a load is incomplete.
+    A probe has no ledger and no oracle, because its times depend on when the client opens its flow-control window.
+    Raises FolderError if the record of a load is incomplete.
     """
     loads = page_loads(evidence)
     if not loads:
@@ -60,7 +56,6 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord, front
         ledger=accounts,
         ledger_reason=reason,
         oracle=inversion(measured, bound_of(measured, scenario, layers, told.sooner)).as_record(),
-        prediction=_prediction(scenario, evidence.page, front, told),
     )
 
 
@@ -119,17 +114,6 @@ def _probe(evidence: Evidence) -> Probe:
     if (probe := probe_of(evidence.events, evidence.page)) is None:
         raise FolderError(f"{evidence.source}: the run is a probe, but the client never opened its flow-control window")
     return probe
-
-
-def _prediction(scenario: ScenarioRecord, page: Page, front: Mapping[str, Any], told: Judgement) -> PredictionRecord:
-    if scenario.priorities == "spdy" and not told.favoured:
-        reason = f"the client did not ask for the {told.focal} before other resources"
-        return PredictionRecord(first_byte_ms=None, reason=reason)
-    try:
-        predicted_ms = first_byte_ms(scenario, page, Writes.from_document(front), page[told.focal])
-    except NoPrediction as error:
-        return PredictionRecord(first_byte_ms=None, reason=str(error))
-    return PredictionRecord(first_byte_ms=predicted_ms, reason=None)
 
 
 def bound_of(load: PageLoad, scenario: ScenarioRecord, layers: Layers, sooner: Sequence[str] = ()) -> Bound:

@@ -73,7 +73,7 @@ def _arm(name: str, runs: Sequence[Run]) -> dict[str, Any]:
         "verdict": verdict,
         "verdict_reason": reason,
         **_figures(good, chosen.scenario.page),
-        **{name: document[name] for name in ("oracle", "prediction", "probe", "ledger", "ledger_reason")},
+        **{name: document[name] for name in ("oracle", "probe", "ledger", "ledger_reason")},
         "wall_s": round(median(run.record.wall_s for run in runs), 3),
         "loads": document["loads"],
         "instruments": document["instruments"],

@@ -157,17 +157,6 @@ class OracleRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionRecord:
-    """The model's prediction for the focal resource. first_byte_ms: the time to first byte; None without a prediction.
-
-    reason: why there is no prediction; None if there is one.
-    """
-
-    first_byte_ms: float | None
-    reason: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class ProbeRecord:
     """The result of a probe. served: (resource, bytes) in the order in which the front sent the bytes.
 
@@ -265,7 +254,6 @@ class Findings:
     ledger: LedgerRecord | None = None
     ledger_reason: str | None = None
     oracle: OracleRecord | None = None
-    prediction: PredictionRecord | None = None
     probe: ProbeRecord | None = None
 
 
@@ -333,7 +321,6 @@ _EDGES = ("headers_ms", "first_byte_ms", "last_byte_ms")
 _MAPS_KEYS = {
     "ledger": ("other_bytes_at_available", "image_bytes_at_available"),
     "oracle": ("first_byte_ms", "script_first_byte_ms"),
-    "prediction": ("first_byte_ms", "script_first_byte_ms"),
     "probe": ("important_share", "script_share"),
 }
 """For each part of run.json: a key, and its second name with PAGE=maps."""

@@ -295,7 +295,7 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     server = server_of(scenario.server)
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
     _none_of(outside(evidence))
-    found = findings(evidence, layers, as_record(scenario), server.traits)
+    found = findings(evidence, layers, as_record(scenario))
     if len(found.loads) != expected_loads:
         raise StepFailed("the client", f"{len(found.loads)} of {expected_loads} page loads are complete", folder.client)
     if not manner.fabric.virtual_clock:

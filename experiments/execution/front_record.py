@@ -19,7 +19,7 @@ def front_record(scenario: Scenario, folder: RunFolder) -> dict[str, Any]:
     Of the keys `version`, `root`, `wheel` and `own`, only those are there that apply and that arm.json tells. Raises
     OSError if arm.json cannot be read.
     """
-    traits = dict(server_of(scenario.server).traits)
+    traits: dict[str, Any] = {"scheduling": server_of(scenario.server).scheduling}
     if not folder.arm.exists():
         return traits
     order = read_json(folder.arm)

@@ -1,4 +1,4 @@
-.PHONY: agreement auto cost model link myths sabotage service transition tuner-scale two-hops traces
+.PHONY: agreement auto cost link myths sabotage service transition tuner-scale two-hops traces
 
 agreement: setup ## compare the fabrics that work on this machine; writes docs/measured/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/measured/agreement.md
@@ -9,10 +9,6 @@ auto: setup-compared ## measure LOWAT=auto on every network, new connections and
 cost: ## measure what LOWAT costs three servers; writes docs/measured/cost.md and its picture (about 20 minutes)
 	@experiments/setup/setup.sh cost SERVER=nginx,h2o,caddy
 	@$(PRIOLAB) cost docs/measured/cost.md
-
-model: ## compare the predictor with measurements, on drawn networks too; writes docs/measured/model.md (about four minutes)
-	@experiments/setup/setup.sh SERVER=nginx,h2o,caddy,lighttpd
-	@$(PRIOLAB) model docs/measured/model.md
 
 link: setup ## measure the bottleneck's queueing disciplines, alone and beside a bulk flow; writes docs/measured/link.md (two minutes)
 	@$(PRIOLAB) link docs/measured/link.md

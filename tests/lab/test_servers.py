@@ -118,10 +118,7 @@ def test_its_own_mechanism(run: Runs, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    """Returns runs of each server with a delay of one minute each way, and runs with small records.
-
-    The runs are not shared, because test_model.py compares the predictor with all shared runs.
-    """
+    """Returns runs of each server with a delay of one minute each way, and runs with small records."""
     arms: dict[str, tuple[str, ...]] = {f"{name}-far": (f"SERVER={name}", *_FAR) for name in _here(_ALL)}
     for link, words in _RECORDS.items():
         arms |= {f"{name}-{link}": (f"SERVER={name}", *words) for name in _here(_WITH_RECORDS)}

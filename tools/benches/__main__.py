@@ -54,7 +54,7 @@ def _reading(folder: Path) -> tuple[int, float]:
     started = time.monotonic()
     layers = run.layers()
     assert layers is not None
-    findings(run.evidence(), layers, run.scenario, run.record.front)
+    findings(run.evidence(), layers, run.scenario)
     return lines, time.monotonic() - started
 
 

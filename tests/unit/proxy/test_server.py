@@ -85,7 +85,6 @@ def test_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.program, found.template) == (str(folder / "server"), folder / "mine.conf")
     assert (list(found.native.levels), list(found.buffering.levels)) == (["off"], ["on"])
     assert found.packages == ()
-    assert found.strict is None
     assert found.arguments(found.command, {"program": "p", "config": "c"}) == ("p", "c", f"{folder}/more")
     assert server_of(str(folder)).folder == server_of("my-front/").folder == folder
     monkeypatch.chdir(folder)

@@ -6,7 +6,7 @@ import pytest
 
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.extras.studies import link, myths, predictions, prices, sabotage, service, transition, two_hops
+from priolab.extras.studies import link, myths, prices, sabotage, service, transition, two_hops
 from tests.support.make_targets import set_up
 
 _OF_COST = [Arm(name=name, knobs=with_defaults({"SERVER": name})) for name in prices.SERVERS]
@@ -17,7 +17,6 @@ _OF_COST = [Arm(name=name, knobs=with_defaults({"SERVER": name})) for name in pr
     [
         ("cost", _OF_COST),
         ("link", link.arms()),
-        ("model", predictions.arms()),
         ("myths", list(myths.arms())),
         ("sabotage", sabotage.arms().values()),
         ("service", service.arms()),

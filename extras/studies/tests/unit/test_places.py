@@ -8,7 +8,7 @@ from priolab.analysis.loads.layer import Layer
 from priolab.analysis.reports.markdown import places
 from priolab.experiments.commands.study import document_of
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.extras.studies import link, predictions, service, two_hops
+from priolab.extras.studies import link, service, two_hops
 
 _ARM: dict[str, Any] = {
     "verdict": "kept",
@@ -39,21 +39,6 @@ def test_two_hops() -> None:
     assert command == "    make experiment VIA=nginx LOWAT=none,131072 VIA_LOWAT=none,131072"
     cells = "2.96 | 0.81 | 0.00 | 0.00 | 1.93 | 0.02 | in the front, still reorderable, 1.33 |"
     assert table.splitlines()[3] == f"| unset | 131072 | kept | {cells}"
-
-
-def test_predictions() -> None:
-    """The document has the errors of both parts, the model's own words, and the reasons without a prediction."""
-    rows = [predictions.Row(arm=f"LOWAT {ms}", measured_ms=100, predicted_ms=ms) for ms in (99, 120, 130)]
-    compared = predictions.Compared(rows=rows, reasons=["LOWAT 7: the queue may hold 1 to 2 s"])
-    found = predictions.findings(compared, compared).places
-    documented = places(document_of("model"))
-    assert found.keys() == documented.keys()
-    assert [found[f"known-{name}"] for name in ("predicted", "median", "largest")] == ["3 of 4", "20.0%", "30.0%"]
-    assert found["drawn-near"] == "1 of the errors are at most 10%"
-    assert found["drawn-within"] == "2 at most 25%"
-    assert found["drawn-table"].endswith("\n| LOWAT 130 | 100 | 130 | +30.0% |")
-    assert found["declined"] == "- the queue: 1"
-    assert (found["model"], found["drawing"]) == (documented["model"], documented["drawing"])
 
 
 @pytest.mark.parametrize(

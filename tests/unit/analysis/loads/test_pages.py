@@ -1,4 +1,4 @@
-"""Tests of loads of pages with many resources: verdict, bound, prediction, ledger, gaps, and records."""
+"""Tests of loads of pages with many resources: verdict, bound, ledger, gaps, and records."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +13,6 @@ from priolab.analysis.loads.contradictions import contradictions
 from priolab.analysis.loads.findings import findings
 from priolab.analysis.loads.lateness import FIRST, IMPORTANT, lateness
 from priolab.analysis.loads.metrics import PageLoad, page_loads
-from priolab.analysis.loads.model import NoPrediction, Writes, first_byte_ms
 from priolab.analysis.loads.oracle import bound, inversion, latest_important
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.analysis.records.rate import Rate
@@ -22,10 +21,6 @@ from priolab.common.formats.events import Arrival, Event, Kind
 from priolab.common.formats.page import Chunk, Page
 from priolab.common.formats.run import Findings, Verdict
 from priolab.common.formats.samples import OriginRequest, QueueSample
-from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.scenario.pages import Parameters, page_of
-from priolab.experiments.scenario.scenario import as_record
-from priolab.proxy.server import catalogue
 from tests.support.builders import (
     MS,
     Pieces,
@@ -374,84 +369,6 @@ def test_what_was_lost_against_it() -> None:
     assert (lost.late_ns, lost.other_bytes) == (100 * MS, 1400)
 
 
-# --- the prediction --------------------------------------------------------------------------------------------------
-
-NGINX = Writes.from_document(catalogue()["nginx"].traits)
-
-
-def predicted_ms(page: Page, **knobs: str) -> float:
-    scenario = scenario_from({"LOWAT": "none", **knobs})
-    return first_byte_ms(as_record(replace(scenario, page=page)), page, NGINX)
-
-
-def test_a_prediction_of_many() -> None:
-    """With LOWAT unset the prediction counts the bytes of all others, whatever their number."""
-    one, *rest = (part("html", size_bytes=558), part("i1", after="html", urgency=5, size_bytes=716_800))
-    script = part("script", after="html", important=True, delay_ns=200 * MS, size_bytes=716_800)
-    halves = [part(f"i{n}", after="html", urgency=5, size_bytes=358_400) for n in (1, 2)]
-    alone, divided = page_of_parts(one, *rest, script), page_of_parts(one, *halves, script)
-    assert predicted_ms(divided) == predicted_ms(alone) == pytest.approx(predicted_ms(maps()))
-    assert predicted_ms(divided, LOWAT="16384") < predicted_ms(divided)
-
-
-def test_important_ones_that_are_there_before_count_as_well() -> None:
-    """An important resource that is available earlier goes before the focal resource, so its bytes count."""
-    html, photo = part("html"), part("photo", after="html", size_bytes=716_800)
-    app = part("app", after="html", important=True, delay_ns=200 * MS)
-    style = part("style", after="html", important=True, size_bytes=128_000)
-    without, with_style = page_of_parts(html, photo, app), page_of_parts(html, photo, style, app)
-    assert predicted_ms(with_style) - predicted_ms(without) == pytest.approx(1000, rel=0.06)
-
-
-def test_a_document_that_is_late_delays_all() -> None:
-    """If the origin holds the document back for some time, the predicted first byte is later by this time."""
-    rest = [part("photo", after="html", size_bytes=716_800), part("app", after="html", important=True)]
-    late = page_of_parts(part("html", delay_ns=1500 * MS), *rest)
-    assert predicted_ms(late) - predicted_ms(page_of_parts(part("html"), *rest)) == pytest.approx(1500)
-
-
-@pytest.mark.parametrize(
-    ("parts", "words"),
-    [
-        (
-            [part("html"), part("a", after="html", delay_ns=MS), part("b", after="html", important=True)],
-            "a page with other resources that are held back or sent in chunks",
-        ),
-        (
-            [
-                part("html"),
-                part("a", after="html", chunks=(Chunk(at_ns=0, size_bytes=500, every_ns=MS, count=2),)),
-                part("b", after="html", important=True),
-            ],
-            "a page with other resources that are held back or sent in chunks",
-        ),
-        (
-            [part("html"), part("a"), part("b", after="html", important=True)],
-            "resources that wait for different documents",
-        ),
-        (
-            [part("a"), part("b", important=True), part("c", important=True, after="b", delay_ns=MS)],
-            "resources that wait for different documents",
-        ),
-    ],
-)
-def test_pages_without_a_prediction(parts: Sequence[Any], words: str) -> None:
-    """NoPrediction names the property of the page that the model does not cover."""
-    with pytest.raises(NoPrediction, match=f"^the model does not cover {words}$"):
-        predicted_ms(page_of_parts(*parts))
-
-
-@pytest.mark.parametrize(("name", "covered"), [("maps", True), ("news", True), ("tokens", True), ("six", False)])
-def test_predictions_of_the_catalogue(name: str, *, covered: bool) -> None:
-    """The page `six` has no prediction, because its other resources together are larger than the client's window."""
-    page = page_of(name, Parameters(size_bytes=716_800, script_delay_ns=200 * MS))
-    if covered:
-        assert predicted_ms(page) > 0
-    else:
-        with pytest.raises(NoPrediction, match="a WINDOW smaller than the other resources"):
-            predicted_ms(page)
-
-
 # --- what was written down -------------------------------------------------------------------------------------------
 
 _SCENARIO = scenario({"LOWAT": "16384", "RELOADS": "0"}, delay_up_ns=0)
@@ -624,7 +541,7 @@ def test_the_ledger_of_many() -> None:
             Arrival(t_ns=event.t_ns, tcp_bytes=event.tcp_bytes or 0) for event in evidence.events if event.tcp_bytes
         ),
     )
-    found = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
+    found = findings(evidence, layers, _SCENARIO)
     ledger = found.ledger
     assert ledger is not None
     assert ledger.focal == "b"
@@ -633,7 +550,7 @@ def test_the_ledger_of_many() -> None:
     assert found.verdict is Verdict.INVERTED
     document = kept(found, "news")
     of_maps = {"script", "image", "script_first_byte_ms", "image_bytes_at_available"}
-    parts = [document[part] for part in ("ledger", "oracle", "prediction")]
+    parts = [document[part] for part in ("ledger", "oracle")]
     assert not of_maps & {key for part in (*parts, document["loads"][0]) for key in part}
 
 
@@ -643,7 +560,7 @@ def test_keys_that_only_maps_has() -> None:
     page = maps(4000, 50)
     evidence = told_of(page, pieces, favoured=("script",))
     layers = Layers(sockets=(), queue=(_IDLE,), arrivals=())
-    told = findings(evidence, layers, _SCENARIO, catalogue()["nginx"].traits)
+    told = findings(evidence, layers, _SCENARIO)
     found, other = kept(told, "maps"), kept(told, "maps.toml")
     assert set(found["oracle"]) - set(other["oracle"]) == {"script_first_byte_ms"}
     assert set(found["loads"][0]) - set(other["loads"][0]) >= {"script", "image"}
