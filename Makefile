@@ -80,7 +80,7 @@ test: ## run the core's tests, with nginx and Node, in the guest and on real clo
 	@experiments/setup/setup.sh test TESTS=core
 	@.venv/bin/python -m tools.whole core
 
-test-all: $(if $(PASSED),,test) setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra; PASSED=FOLDER: all but those noted there)
+test-all: $(if $(PASSED),,test) setup-test ## run all tests: also with all servers and browsers, in containers, and those of the extras (a quarter of an hour; make test-demo: those of one extra; PASSED=FOLDER: all but those noted there; WHOLE=yes: also the costly ones, for releases)
 	@.venv/bin/python -m tools.whole rest $(PASSED)
 
 # A misspelt extra is refused before anything is installed.

@@ -7,7 +7,7 @@ need it, and the lines of pyproject.toml that name it; then the man page is made
 and contract tests and an experiment must succeed, and neither `priolab` nor make may name its commands and targets.
 Documents that link to its pages are edited by hand in such a commit, so the tests that read all documents are left out:
 of links, of documented commands, and of the web site. With --brief only what an import contract cannot know is checked:
-no mypy, and no unit tests.
+no mypy, no unit tests, and of the contract tests those that look at the tree as a whole.
 """
 
 import os
@@ -25,6 +25,9 @@ from priolab.testbed.home import ROOT
 from priolab.testbed.process.processes import die_with_parent
 
 _OF_DOCUMENTS = tuple(f"tests/contract/test_{name}.py" for name in ("documented_commands", "links", "site"))
+_OF_THE_TREE = ("completion", "for_programs", "imports", "man_page", "needs", "packaging", "pins", "setup")
+"""The contract tests that look at the commands, the targets and the files of the whole tree."""
+
 _LISTS = (("priolab", "--help"), ("make", "help"), ("priolab", "list"))
 _NAMED = re.compile(r"^ +(?:make )?([a-z-]+)  |(?:make|priolab) ([a-z-]+)", re.MULTILINE)
 """A command or a target, in a list of them or in a sentence."""
@@ -91,9 +94,9 @@ def _linters(*, brief: bool) -> Iterator[tuple[str, ...]]:
 
 
 def _tests(copy: Path, *, brief: bool) -> tuple[str, ...]:
-    rooms = ("contract",) if brief else ("unit", "contract")
-    folders = (f"{tests}/{room}" for tests in ("tests", "extras/*/tests") for room in rooms)
-    there = [str(path) for folder in folders for path in copy.glob(folder)]
+    files = tuple(f"tests/contract/test_{name}.py" for name in _OF_THE_TREE)
+    folders = tuple(f"{tests}/{room}" for tests in ("tests", "extras/*/tests") for room in ("unit", "contract"))
+    there = [str(path) for each in (files if brief else folders) for path in copy.glob(each)]
     return ("pytest", "-q", "-n2", "--dist=loadfile", *(f"--ignore={name}" for name in _OF_DOCUMENTS), *there)
 
 

@@ -5,7 +5,8 @@
             PASSED: a folder with notes of what passed elsewhere, by commit (tools/suites)
     PART    the tests of an extra, or of the sandbox
 
-The exit code is 0 if all have passed. Rules:
+The exit code is 0 if all have passed. Tests marked `release` are run with WHOLE=yes in the environment, or as tests of
+a part. Rules:
 
 1. Each process of pytest loads all tests, so they are compiled beforehand, also if the environment says that Python is
    to write no compiled files.
@@ -35,7 +36,9 @@ _ASIDE = "containers or (packet_browsers and firefox)"
 
 
 def _command(name: str, marked: str, *words: str) -> list[str]:
-    return [sys.executable, "-m", "pytest", f"--junitxml={_KEPT / name}.xml", "-m", marked, *words]
+    whole = os.environ.get("WHOLE") == "yes" or not {*words} & {f"--{CORE}", f"--{REST}"}
+    which = marked if whole else f"{marked} and not release"
+    return [sys.executable, "-m", "pytest", f"--junitxml={_KEPT / name}.xml", "-m", which, *words]
 
 
 def _parallel(words: Sequence[str]) -> int:

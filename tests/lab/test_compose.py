@@ -73,7 +73,7 @@ def _maps(lab: Lab) -> Done:
     return lab.run_on_time(*_AGAIN, "RATE=512kbps", "RATE_STEPS=1024kbps@2s", "LOWAT=131072", "CAPTURE=yes")
 
 
-@pytest.mark.parametrize("server", ["nginx", "h2o", "nginx@trixie"])
+@pytest.mark.parametrize("server", ["nginx", "h2o", pytest.param("nginx@trixie", marks=pytest.mark.release)])
 def test_an_image_is_built_once(server: str) -> None:
     """Missing images are built, and are found the next time."""
     fabric, scenario = Compose(), scenario_from({"SERVER": server})
@@ -240,7 +240,12 @@ def _until_loading(lab: Lab, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize(
-    ("part", "named"), [("front", "the front (nginx)"), ("link", "the link"), ("gauge", "the gauge")]
+    ("part", "named"),
+    [
+        ("front", "the front (nginx)"),
+        pytest.param("link", "the link", marks=pytest.mark.release),
+        pytest.param("gauge", "the gauge", marks=pytest.mark.release),
+    ],
 )
 def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> None:
     """If a container is killed, the run fails and names the container's part, long before the load's deadline."""
@@ -296,7 +301,7 @@ def _failed(done: Done, *words: str) -> None:
         assert word in arm["reason"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.release), signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing(lab: Lab, number: signal.Signals) -> None:
     """A signal leaves no container, network, process or temporary file; SIGKILL leaves the partial folder."""
     running = _until_loading(lab)

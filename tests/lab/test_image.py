@@ -10,7 +10,7 @@ import pytest
 from tests.support.lab import Lab
 from tools.image import __main__ as image
 
-pytestmark = [pytest.mark.usefixtures("compose", "guest"), pytest.mark.containers]
+pytestmark = [pytest.mark.usefixtures("compose", "guest"), pytest.mark.containers, pytest.mark.release]
 
 _MOST_BYTES = 700 * 10**6
 _MAY_MAKE_NAMESPACES = (

@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -78,7 +79,13 @@ class StockRunner:
         return self.folder / "changes" / within.removeprefix("/")
 
     def check_out(self) -> None:
-        """Write the lab's tracked files to where the runner unpacks an action, and make the workspace."""
+        """Write the lab's tracked files to where the runner unpacks an action, and make the workspace.
+
+        A runner knows its own name; else sudo warns.
+        """
+        hosts = self.path("/etc/hosts")
+        hosts.parent.mkdir(parents=True, exist_ok=True)
+        hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
         for each in (LAB, WORKSPACE):
             self.path(each).mkdir(parents=True)
         changed = subprocess.run(["git", "stash", "create"], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -254,7 +254,8 @@ def test_endings(here: Folder) -> None:
     busy_program = (python, "-c", "while True: pass")
     child = ("sh", "-c", f"{python} -c 'while True: pass' & exec sleep 9999")
     for words, program in ((busy_program, python), (copies, shutil.which("dd")), (child, python)):
-        assert here.spins(6, *words).endswith(f"; {program} uses the processor all the time")
+        said = f"; {program} uses the processor all the time"
+        assert any(here.spins(limit_s, *words).endswith(said) for limit_s in (6, 20))  # 20: if the machine is busy
     # When there is no room for further processes, the kernel alone may be at work.
     here.spins(3, "sh", "-c", "exec 2>/dev/null; bomb() { (while :; do bomb; done) & bomb; }; bomb & exec sleep 9999")
     assert "tcp_nothing" in here.fails(1, "--set", "client.net.ipv4.tcp_nothing=1", "--", "true")

@@ -165,6 +165,7 @@ def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
             _tuned(port)
 
 
+@pytest.mark.release
 def test_a_hundred_tuners(tmp_path: Path, group: Path, port: int) -> None:
     """A hundred tuners after one another leave no program, map or link, and no file."""
     held: set[tuple[str, int]] = set()

@@ -227,6 +227,7 @@ def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -
     assert demo.experiments() == before
 
 
+@pytest.mark.release
 @pytest.mark.usefixtures("slides")
 def test_a_remote_works_wherever_the_focus_is(at: Visit) -> None:
     """A presenter's remote control, which sends Page Down, works even if a slider has the focus."""
@@ -428,6 +429,7 @@ def test_the_story_is_true(slides: Path) -> None:
         holds(*(document["arms"][key]["arm"] for key in step["shown"]))
 
 
+@pytest.mark.release
 def test_slides_need_nobody(slides: Path, browser: Browser, axe_script: Path) -> None:
     """The exported file, opened from disk without a network, shows all steps with their arms and figures."""
     address = (slides / "index.html").as_uri()

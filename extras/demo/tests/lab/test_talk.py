@@ -158,6 +158,7 @@ def test_guess_the_number(prepared: Prepared, browser: Browser) -> None:
     assert len(prepared.experiments()) == 1
 
 
+@pytest.mark.release
 def test_why_few_people_notice(prepared: Prepared, browser: Browser) -> None:
     """At minute 11 the scenario and its comparison show the times that the talk gives: early, and seconds late."""
     (row,) = (cells for cells in _rows("Twenty minutes") if cells[1] == "why few people notice the effect")
@@ -245,6 +246,7 @@ def test_the_tutorials_first_experiment(run: Runs) -> None:
     assert limited["ledger"]["parts_ms"]["front_pending"] > 0.5 * limited["ledger"]["wait_ms"]
 
 
+@pytest.mark.release
 def test_the_tutorials_conditions(run: Runs) -> None:
     """Section 3: each command removes one condition of the effect, as its comment says."""
     fast, fresh, swapped, deaf = (run(*words) for words in _commands(3))
@@ -262,6 +264,7 @@ def test_the_tutorials_conditions(run: Runs) -> None:
     assert late > 1000
 
 
+@pytest.mark.release
 def test_the_tutorials_sweep(lab: Lab) -> None:
     """Section 4: the sweep runs every value once and one value twice, and `priolab knee` recommends one of them."""
     section = TUTORIAL.partition("\n## 4. ")[2].partition("\n## ")[0]

@@ -231,6 +231,7 @@ def others(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Mapping[tup
 
 @pytest.mark.parametrize("name", each(OTHERS))
 @pytest.mark.parametrize("dialect", SOME)
+@pytest.mark.release
 def test_the_others_are_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
 ) -> None:
@@ -247,6 +248,7 @@ def test_the_others_are_what_is_documented(
 
 
 @pytest.mark.parametrize("name", each(PREBUILT))
+@pytest.mark.release
 def test_the_prebuilt_servers_are_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str
 ) -> None:
@@ -259,6 +261,7 @@ def test_the_prebuilt_servers_are_what_is_documented(
 
 @pytest.mark.parametrize("name", each(HTTP3))
 @pytest.mark.parametrize("dialect", OVER_HTTP3)
+@pytest.mark.release
 def test_http3_is_what_is_documented(
     others: Mapping[tuple[str, str], Mapping[str, float]], name: str, dialect: str
 ) -> None:
@@ -271,6 +274,7 @@ def test_http3_is_what_is_documented(
 
 
 @pytest.mark.parametrize("name", each(OTHERS))
+@pytest.mark.release
 def test_what_the_others_do_unasked(others: Mapping[tuple[str, str], Mapping[str, float]], name: str) -> None:
     """If the client asks for no order, only caddy and lighttpd put a stream first."""
     found = own_order(others[name, "none"]["probe"], others[name, "none"]["probe-reversed"])

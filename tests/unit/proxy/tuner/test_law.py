@@ -162,6 +162,7 @@ def in_c(tmp_path_factory: pytest.TempPathFactory, gcc: None) -> ctypes.CDLL:  #
     return loaded
 
 
+@pytest.mark.release
 def test_a_million_decisions(in_c: ctypes.CDLL) -> None:
     """law.h gives the same as the law in Python for a million inputs, small, large and the largest."""
     numbers = ctypes.create_string_buffer(_AT_ONCE * _NUMBERS.size)
