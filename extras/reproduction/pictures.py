@@ -10,6 +10,7 @@ from priolab.analysis.figures.sheet import Declaration, heading, sheet
 from priolab.analysis.records.runs import Experiment, Run
 from priolab.analysis.reports.summary import typical
 from priolab.common.amounts import kibibytes
+from priolab.common.formats.files import FolderError
 from priolab.extras.reproduction import charts, claims
 from priolab.extras.reproduction.figures import Figures
 from priolab.extras.reproduction.loads import LoadSeen, loads_seen
@@ -79,7 +80,11 @@ def _one(runs: Sequence[Run]) -> Run:
 
 
 def _arm(experiment: Experiment, lowat_bytes: int | None) -> Run:
-    return next(_one(runs) for runs in experiment.arms().values() if runs[0].scenario.lowat == lowat_bytes)
+    """Returns a typical run of the arm with this LOWAT. Raises FolderError if the runs say that they had others."""
+    for runs in experiment.arms().values():
+        if runs[0].scenario.lowat == lowat_bytes:
+            return _one(runs)
+    raise FolderError(f"{experiment.path}: no run has LOWAT={'none' if lowat_bytes is None else lowat_bytes}")
 
 
 def _timelines(shown: Sequence[tuple[Experiment, Run]]) -> list[Declaration]:

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from priolab.analysis.figures import timeline
 from priolab.analysis.records.runs import load_experiment, load_run
+from priolab.common.formats.files import FolderError
 from priolab.extras.reproduction import pictures
 from priolab.extras.reproduction.loads import loads_seen
 from priolab.testbed.home import ROOT
@@ -28,6 +31,13 @@ def test_pictures_to_be_compared_have_the_same_scales() -> None:
     assert [figure["vconcat"][0]["layer"][0]["encoding"]["x"]["axis"]["labels"] for figure in made] == [True, True]
     # Each heading speaks of its own arm alone.
     assert [arm for figure in made for arm in ("control", "lowat") if arm in str(figure["title"]["text"])] == []
+
+
+def test_runs_that_had_another_lowat_are_named() -> None:
+    """If folders were exchanged, so that no run has the article's LOWAT, the error names the folder and the value."""
+    others = load_experiment(_GOLDEN)
+    with pytest.raises(FolderError, match=r"format-3: no run has LOWAT=131072$"):
+        pictures.pictures(pictures.Experiments(fast=others, slow=others, growing=others))
 
 
 def _scales(panel: dict[str, Any]) -> Any:
