@@ -1,0 +1,39 @@
+"""`import priolab`: its public names, and what an import of it costs."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import priolab
+from priolab.analysis.records.runs import load_experiment
+from priolab.lab import Experiment
+from priolab.testbed.home import ROOT
+
+
+def test_each_public_name_is_there() -> None:
+    """Every name of __all__ can be imported, has a docstring, and stands in dir(); others are no attributes."""
+    for name in priolab.__all__:
+        assert getattr(priolab, name).__doc__, name
+        assert name in dir(priolab)
+    with pytest.raises(AttributeError, match="module 'priolab' has no attribute 'sweeps'"):
+        _ = priolab.sweeps
+
+
+def test_an_import_imports_nothing_else() -> None:
+    """An import takes a few milliseconds, because each name is looked up when it is used."""
+    asked = "import sys, priolab; print(sorted(name for name in sys.modules if name.startswith('priolab')))"
+    done = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "['priolab']\n"
+
+
+def test_frames_of_polars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Polars gets the columns by name, each with all of its values."""
+    made: list[dict[str, Any]] = []
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(DataFrame=made.append))
+    experiment = Experiment(load_experiment(ROOT / "tests" / "golden" / "format-3"))
+    experiment.frame("ledger", "polars")
+    rows = experiment.rows("ledger")
+    assert made == [{name: [row[name] for row in rows] for name in rows[0]}]

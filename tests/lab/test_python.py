@@ -1,0 +1,95 @@
+"""docs/guide/python.md: its examples run one after the other, and give what the guide says."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import priolab
+from priolab.testbed.home import ROOT
+
+pytestmark = pytest.mark.usefixtures("guest")
+
+_EXAMPLES = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs/guide/python.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder in which the examples run."""
+    return tmp_path_factory.mktemp("python")
+
+
+@pytest.fixture(scope="module")
+def told(here: Path) -> dict[str, Any]:
+    """Runs all examples, and returns their names."""
+    names: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        for example in _EXAMPLES:
+            exec(compile(example, "python.md", "exec"), names)
+    return names
+
+
+def test_the_examples_run(told: dict[str, Any], here: Path) -> None:
+    """The default experiment's verdicts and times are those of the README, and the figures are written."""
+    experiment = told["experiment"].check()
+    assert [arm.verdict for arm in experiment.arms.values()] == ["inverted", "kept"]
+    assert told["sooner_ms"] == pytest.approx(3730, abs=10)
+    assert repr(experiment).splitlines()[1].startswith("control: inverted, first byte after 6.69 s; 100% of the image")
+    assert experiment.path.parent == here / "results"
+    limited = told["limited"]
+    assert max(limited.ledger_ms, key=limited.ledger_ms.__getitem__) == "front_pending"
+    assert limited.resources["script"]["first_byte_ms"] == limited.first_byte_ms
+    assert limited.observed["lowat"] == 131072
+    for name in ("timeline.svg", "knee.svg"):
+        assert (here / name).read_text().startswith("<svg ")
+    assert experiment.figure()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_tables(told: dict[str, Any], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames and rows have the same values, also those of all runs of a sweep."""
+    monkeypatch.chdir(here)
+    experiment = told["experiment"]
+    rows, frame = experiment.rows("resources"), experiment.frame("resources")
+    assert frame.shape == (len(rows), len(rows[0]))
+    assert frame["first_byte_ms"].tolist() == [row["first_byte_ms"] for row in rows]
+    swept = told["sweep"].experiment().rows("loads")
+    assert {row["arm"] for row in swept} == told["sweep"].arms.keys()
+
+
+def test_a_sweep(told: dict[str, Any]) -> None:
+    """Each of both networks has a recommendation, and every arm its first bytes."""
+    sweep = told["sweep"]
+    assert sweep.is_finished
+    assert set(sweep.recommended.values()) == {"16384"}
+    assert [arm.ok for arm in sweep.arms.values()] == [1] * 8
+    lines = repr(sweep).splitlines()
+    assert lines[0].endswith(": 8 arms")
+    assert len(lines) == 3
+
+
+def test_wrong_values(told: dict[str, Any], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names and values that are not allowed are refused with what is allowed, before anything runs."""
+    monkeypatch.chdir(here)
+    before = sorted(Path("results").iterdir())
+    for wrong, words in (
+        (lambda: priolab.run(LOWT=1), "LOWT is not a knob; did you mean LOWAT"),
+        (lambda: priolab.run("nowhere"), "SCENARIO=nowhere is not allowed; allowed: "),
+        (lambda: priolab.run(LOWAT=[]), "LOWAT= is not allowed"),
+        (lambda: priolab.sweep("nowhere"), "SWEEP=nowhere is not allowed"),
+        (lambda: told["experiment"].rows("tables"), "table=tables is not allowed; allowed: loads, resources"),
+        (lambda: told["experiment"].frame("loads", "R"), "library=R is not allowed; allowed: pandas, polars"),
+        (lambda: told["experiment"].figure("pie"), "figure=pie is not allowed; allowed: timeline"),
+        (lambda: told["experiment"].figure("clients"), "figure=clients is not allowed; allowed: a figure for which"),
+        (lambda: told["experiment"].figure().save("a.gif"), "path=a.gif is not allowed"),
+    ):
+        with pytest.raises(priolab.ScenarioError, match=f"^{re.escape(words)}"):
+            wrong()
+    assert sorted(Path("results").iterdir()) == before
+    with pytest.raises(priolab.FolderError, match=r"experiment\.json: missing"):
+        priolab.load_experiment("nowhere")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(priolab.Unavailable, match=r"^polars cannot be used here: it is not installed; "):
+        told["experiment"].frame("loads", "polars")
