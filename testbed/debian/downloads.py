@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-PYTHON_MB: Mapping[str, int] = {"": 43, "dev": 245, "notebook": 52, "site": 20, "demo": 1, "chromium": 48, "firefox": 1}
+PYTHON_MB: Mapping[str, int] = {"": 43, "dev": 275, "notebook": 52, "site": 20, "demo": 1, "chromium": 48, "firefox": 1}
 """The megabytes of the wheels of the lab with its figures, and of each extra beyond them."""
 
 SOURCE_MB = 165
