@@ -4,7 +4,7 @@ Environment variables configure the link:
 
     NEAR, FAR                   the container's own addresses in the client's network and in the front's network
     NEAR_GATEWAY, FAR_GATEWAY   the gateways of the client and of the front; the link adds these addresses to itself
-    RATE, DELAY, QUEUE, ...     the knobs of the Link (netem/words.py)
+    RATE, DELAY, QUEUE, ...     the knobs of the Link (netem/link_options.py)
     SHAPER                      netem, ferry, or auto: netem if the kernel has it, else ferry
     SEED                        the seed of the ferry's random numbers
     JOURNAL                     the file for samples of the link's queues
@@ -28,13 +28,13 @@ from priolab.netem.control import BEGIN
 from priolab.netem.ferry.process import Order
 from priolab.netem.ferry.process import run as run_ferry
 from priolab.netem.ferry.ring import NotSetUp
+from priolab.netem.link_options import link_from
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
+from priolab.netem.rate_limiter import kernel_changes
 from priolab.netem.router import FERRY, Router, State
 from priolab.netem.sampling import AUTO, intervals, parse_sample
 from priolab.netem.shaper import stages
 from priolab.netem.shaper_kind import Shaper
-from priolab.netem.stepped import kernel_changes
-from priolab.netem.words import link_from
 
 _ADDRESSES = ("NEAR", "FAR", "NEAR_GATEWAY", "FAR_GATEWAY")
 

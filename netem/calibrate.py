@@ -14,8 +14,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from priolab.netem.calibration import Tolerance
-from priolab.netem.ends import NearEnd, respond
 from priolab.netem.link import Link
+from priolab.netem.link_probe import NearEnd, respond
 
 
 def main() -> int:

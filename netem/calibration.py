@@ -1,4 +1,5 @@
-"""The measured figures of a link, and their allowed differences from the configured figures. netem/ends.py measures.
+"""The measured figures of a link, and their allowed differences from the configured figures. netem/link_probe.py
+measures.
 
 The figures are the round trip of a small datagram on an idle link, the rate, and the number of packets that the
 bottleneck queue holds. The rate and the queue are measured with trains: full-size datagrams sent back to back. A queue

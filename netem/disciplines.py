@@ -1,6 +1,6 @@
 """The options of tc(8) for the bottleneck's queueing discipline (QDISC), and its marks. Runs nothing.
 
-The bottleneck's queue is the child of a gate, which sets the rate (netem/stepped.py):
+The bottleneck's queue is the child of a gate, which sets the rate (netem/rate_limiter.py):
 
     gate (tbf) with a child       fifo, fq_codel, fq, pie, dualpi2: the child has the limit QUEUE
     gate and queue in one qdisc   cake, which has a rate of its own; QUEUE is its limit of memory

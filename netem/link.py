@@ -211,7 +211,7 @@ class Link:
 
     @property
     def gated(self) -> bool:
-        """True if the kernel's shaper needs a queue and a gate in front of it (netem/stepped.py)."""
+        """True if the kernel's shaper needs a queue and a gate in front of it (netem/rate_limiter.py)."""
         return bool(self.rate_steps) or self.qdisc is not Qdisc.FIFO
 
     @property

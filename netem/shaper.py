@@ -8,7 +8,7 @@ their bytes are counted in the same way.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from priolab.netem import overtaking, stepped, tc
+from priolab.netem import rate_limiter, reordering, tc
 from priolab.netem.ferry import loops as ferry_loops
 from priolab.netem.link import Link, Qdisc
 from priolab.netem.shaper_kind import Shaper
@@ -31,9 +31,9 @@ def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[
     made: list[Command] = []
     source, rest = to_front, link
     if link.reorder:
-        made += overtaking.commands(link, to_front)
-        source, rest = overtaking.LOOP.back, overtaking.rest(link)
-    made += stepped.down(rest, to_client, source) if rest.gated else tc.down(rest, to_client)
+        made += reordering.commands(link, to_front)
+        source, rest = reordering.LOOP.back, reordering.rest(link)
+    made += rate_limiter.down(rest, to_client, source) if rest.gated else tc.down(rest, to_client)
     return made + tc.up(link, to_front)
 
 
@@ -44,17 +44,17 @@ def also_from(shaper: Shaper, link: Link, device: str) -> list[Command]:
     """
     if shaper is Shaper.FERRY:
         return ferry_loops.also_from(link, device)
-    first = overtaking.LOOP if link.reorder else stepped.LOOP if link.gated else None
+    first = reordering.LOOP if link.reorder else rate_limiter.LOOP if link.gated else None
     led = [] if first is None else [first.rule(device)]
     return led + tc.up(link, device)
 
 
 def stages(link: Link, to_client: str, to_front: str) -> Mapping[str, tc.Stages]:
     """Returns, by direction, the qdiscs of a link that netem shapes."""
-    rest = overtaking.rest(link) if link.reorder else link
-    down = stepped.stages(to_client) if rest.gated else tc.down_stages(rest, to_client)
+    rest = reordering.rest(link) if link.reorder else link
+    down = rate_limiter.stages(to_client) if rest.gated else tc.down_stages(rest, to_client)
     if link.reorder:
-        down = replace(down, delay_line=overtaking.stage())
+        down = replace(down, delay_line=reordering.stage())
     return {"down": down, "up": tc.up_stages(link, to_front)}
 
 
@@ -69,7 +69,7 @@ def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
     """Returns the sysctls to set in the link's place, after the commands of `commands`."""
     if shaper is Shaper.FERRY:
         return ferry_loops.sysctls(link)
-    loops = [loop for loop, needed in ((overtaking.LOOP, link.reorder), (stepped.LOOP, link.gated)) if needed]
+    loops = [loop for loop, needed in ((reordering.LOOP, link.reorder), (rate_limiter.LOOP, link.gated)) if needed]
     return {"net.ipv4.ip_forward": "1"} | {name: value for loop in loops for name, value in loop.sysctls().items()}
 
 

@@ -16,7 +16,7 @@ reached.
 
 netem holds a packet for its whole transmission time, so `limit` includes the packet being sent. The guest's netem can
 limit the bottleneck in bytes (testbed/guest/kernel_patches/queue_bytes.py). A rate change does not
-affect packets that already wait, so a link with rate steps is made differently (netem/stepped.py).
+affect packets that already wait, so a link with rate steps is made differently (netem/rate_limiter.py).
 """
 
 from collections.abc import Iterable

@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 from priolab.common.formats.files import printable
 from priolab.netem import units
+from priolab.netem.link_options import Word
 from priolab.netem.parsers import whole
-from priolab.netem.words import Word
 from priolab.testbed.errors import ScenarioError
 
 TRACES = ("TRACE", "TRACE_UP")

@@ -1,7 +1,7 @@
 """The qdiscs of a namespace with all their options, and the filters of qdiscs that may have filters.
 
-netem, tbf and pfifo have names for their options, because the lab asks for some of them (netem/asked.py). Options of
-other qdiscs have the numbers of their attributes. Statistics are left out.
+netem, tbf and pfifo have names for their options, because the lab asks for some of them (netem/expected_qdiscs.py).
+Options of other qdiscs have the numbers of their attributes. Statistics are left out.
 """
 
 import struct

@@ -24,7 +24,7 @@ from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.named import LAYERS, Entry
 from priolab.experiments.scenario.scenario import Scenario, as_record
-from priolab.netem import units, words
+from priolab.netem import link_options, units
 
 _FURTHER = 2
 """By how many spaces more than its first line the further lines of a text are indented."""
@@ -176,7 +176,7 @@ class Report:
         rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
         down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
         if text := scenario.rate_steps:
-            steps = words.WORDS["RATE_STEPS"].parse(text)
+            steps = link_options.WORDS["RATE_STEPS"].parse(text)
             rate += "".join(
                 f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
                 for step in steps

@@ -47,7 +47,7 @@ from priolab.experiments.commands.target import (
 )
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.pages import site_page
-from priolab.netem import words
+from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.netem.parsers import whole
 from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
@@ -62,7 +62,7 @@ _MORE_TIME = "--deadline gives more time"
 _NOT_WITH_LOAD = ("second", "pause")
 _KIB = 1024
 _ALL_ADDRESSES = "behind a link of the lab's, a server must listen at all addresses of this machine"
-_LINK_WORDS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": words.WORDS["QUEUE"].default}
+_LINK_WORDS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": link_options.WORDS["QUEUE"].default}
 """The knobs of a link that the options --rate, --delay and --queue set, with their defaults here."""
 
 
@@ -196,10 +196,10 @@ def _link(options: argparse.Namespace) -> Link | None:
         return None
     fields = {}
     for name, usual in _LINK_WORDS.items():
-        word = words.WORDS[name]
+        word = link_options.WORDS[name]
         fields[word.field] = _parsed(f"--{name.lower()}", given.get(name, usual), word.parse, word.allowed)
     try:
-        return words.link_of(fields)
+        return link_options.link_of(fields)
     except ValueError as error:
         raise ScenarioError("--queue", given["QUEUE"], str(error).partition(": allowed ")[2]) from None
 

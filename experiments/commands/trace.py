@@ -8,8 +8,8 @@ from priolab.common.trace import LONGEST_MS, MOST_BYTES, Trace
 from priolab.experiments.commands.console import Report
 from priolab.netem import units
 from priolab.netem.rate_table import DOUBT, RateTable
-from priolab.netem.synthetic import KINDS, synthetic
 from priolab.netem.table_cells import TIME_UNITS
+from priolab.netem.trace_generator import KINDS, synthetic
 from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.home import run_command
 

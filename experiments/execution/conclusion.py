@@ -35,7 +35,7 @@ from priolab.experiments.scenario.knobs import with_absolute_paths
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
 from priolab.experiments.setup.tools import BROWSERS, Tools
 from priolab.netem.calibration import Tolerance
-from priolab.netem.words import packed_traces
+from priolab.netem.link_options import packed_traces
 from priolab.proxy.certificates import issue
 from priolab.proxy.server import catalogue, server_of
 from priolab.testbed.errors import InvalidRun, LabError, StepFailed

@@ -26,7 +26,7 @@ from priolab.experiments.run.client_output import Listening
 from priolab.experiments.run.second_hop import RunningHop
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.calibration import Tolerance
-from priolab.netem.carried import Received
+from priolab.netem.interface_counters import Received
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.server import server_of
 from priolab.testbed.guest import io_uring

@@ -18,9 +18,9 @@ from priolab.experiments.scenario import constraints, page_bounds, pages, via_kn
 from priolab.experiments.scenario.knob import Knob, named, server_for
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, ClientKind, Scenario, ShaperAt
 from priolab.experiments.scenario.service import ALLOWED, Service
-from priolab.netem import units, words
+from priolab.netem import link_options, units
+from priolab.netem.link_options import Word
 from priolab.netem.parsers import one_or, size, whole, words_of
-from priolab.netem.words import Word
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed.errors import ScenarioError, UnknownKnob
 from priolab.testbed.option_values import value_of
@@ -66,7 +66,7 @@ def _on_or_off(text: str) -> str:
 
 
 def _whole_milliseconds(text: str) -> int:
-    delay_ns = words.parse_delay_ns(text)
+    delay_ns = link_options.parse_delay_ns(text)
     if delay_ns % 10**6:
         raise ValueError("the origin's delays are whole milliseconds")
     return delay_ns
@@ -85,7 +85,7 @@ def _of(word: Word, name: str, field: str, meaning: str, default: str | None = N
 
 
 def _of_the_link(name: str, meaning: str) -> Knob:
-    return _of(words.WORDS[name], name, f"link.{words.WORDS[name].field}", meaning)
+    return _of(link_options.WORDS[name], name, f"link.{link_options.WORDS[name].field}", meaning)
 
 
 def _path(text: str) -> str:

@@ -22,7 +22,7 @@ from priolab.common.formats.page import Chunk, Page, Resource
 from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.scenario.har import SUFFIXES, Recorded, read_har
 from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RESOURCES_MOST, SCRIPT, SIZE_MOST
-from priolab.netem import units, words
+from priolab.netem import link_options, units
 from priolab.netem.parsers import size
 from priolab.testbed.errors import ScenarioError
 
@@ -63,7 +63,7 @@ class _Time(int):
             return value
         if not isinstance(value, str):
             raise ValueError
-        return cls(words.parse_delay_ns(value))
+        return cls(link_options.parse_delay_ns(value))
 
 
 class _Line(str):

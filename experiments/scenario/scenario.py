@@ -14,7 +14,7 @@ from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Disturbance, Steps
 from priolab.common.formats.scenario import AUTO, ScenarioRecord, ViaRecord
 from priolab.experiments.scenario.service import Service
-from priolab.netem import words
+from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.proxy.server import Server, server_of, with_config
 from priolab.proxy.switch import H2C, HTTP1
@@ -126,7 +126,7 @@ class Scenario:
     front_qdisc: the queueing discipline of the front's interface; None leaves it without one, as virtual devices are.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
     shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network
-    (netem/egress.py).
+    (netem/sender_bottleneck.py).
     cross: competing bulk flows through the bottleneck. cross_cc: their congestion control.
     client: the client that loads the pages. page: the page. plan: page loads, or a probe. first: the resource that the
     client requests first; None for the page's order. priorities: the order that the client asks for. dialect: the
@@ -233,7 +233,7 @@ def as_record(scenario: Scenario) -> ScenarioRecord:
     del fields["link"]
     fields["via"] = scenario.via and scenario.via.as_record()
     fields |= {"page": scenario.page.name, "resources": scenario.page.resources, "dialect": str(scenario.dialect)}
-    fields["rate_steps"] = words.format_rate_steps(scenario.link.rate_steps)
+    fields["rate_steps"] = link_options.format_rate_steps(scenario.link.rate_steps)
     for name in ("trace", "trace_up"):
         found = getattr(scenario.link, name)
         fields[name] = found and found.packed

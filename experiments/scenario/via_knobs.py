@@ -5,7 +5,7 @@ from typing import Any
 
 from priolab.experiments.scenario.knob import Knob, named, server_for
 from priolab.experiments.scenario.scenario import Via, ViaHttp
-from priolab.netem import words
+from priolab.netem import link_options
 from priolab.netem.parsers import one_or, size, words_of
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import HTTP1
@@ -15,7 +15,7 @@ from priolab.testbed.topology.end_words import LOWAT_MOST
 
 def _of_the_link(knob: str, default: str, field: str, meaning: str) -> Knob:
     """Returns a knob with the notation of the link's knob of the same name without VIA_."""
-    word = words.WORDS[knob.removeprefix("VIA_")]
+    word = link_options.WORDS[knob.removeprefix("VIA_")]
     return Knob(
         name=knob,
         default=default,
@@ -63,7 +63,7 @@ KNOBS = (
     ),
     _of_the_link(
         "VIA_QUEUE",
-        words.WORDS["QUEUE"].default,
+        link_options.WORDS["QUEUE"].default,
         "queue",
         "size of the bottleneck queue of the link between the two fronts, toward SERVER",
     ),
@@ -79,7 +79,7 @@ def via_from(fields: Mapping[str, Any], link: Mapping[str, Any], knobs: Mapping[
     """
     if fields["server"] is not None:
         try:
-            return Via(**fields, link=words.link_of({**link, "delay_up_ns": link["delay_ns"]}))
+            return Via(**fields, link=link_options.link_of({**link, "delay_up_ns": link["delay_ns"]}))
         except ValueError as error:
             raise ScenarioError("VIA_QUEUE", knobs["VIA_QUEUE"], str(error).partition(": allowed ")[2]) from None
     for knob in KNOBS[1:]:

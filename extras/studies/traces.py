@@ -11,7 +11,7 @@ from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study, document_of
 from priolab.experiments.execution.invocation import joined_words, request_from
-from priolab.netem.synthetic import KINDS, synthetic
+from priolab.netem.trace_generator import KINDS, synthetic
 
 _EVEN_PLACE = "even"
 _SEEDS = range(1, 6)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from priolab.netem import units
-from priolab.netem.words import WORDS, packed_traces
+from priolab.netem.link_options import WORDS, packed_traces
 from priolab.testbed.errors import ScenarioError
 from priolab.testbed.option_values import SEED_WORD, value_of
 from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, way_from

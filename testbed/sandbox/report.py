@@ -8,8 +8,8 @@ from typing import Any
 from priolab.common.amounts import plain
 from priolab.common.plural import counted
 from priolab.netem.link import Link
+from priolab.netem.link_options import WORDS
 from priolab.netem.units import parse_rate_bit_s
-from priolab.netem.words import WORDS
 from priolab.testbed.sandbox.outcome import Direction, Outcome
 from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
 

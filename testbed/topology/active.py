@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from priolab.common.batches import BatchSampler
-from priolab.netem.carried import Received
+from priolab.netem.interface_counters import Received
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.process.processes import Process
 

@@ -1,14 +1,14 @@
-"""The knobs that describe an end of a link, cross traffic, and with those of netem/words.py a whole way."""
+"""The knobs that describe an end of a link, cross traffic, and with those of netem/link_options.py a whole way."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from priolab.netem import words
+from priolab.netem import link_options
 from priolab.netem.link import Link
+from priolab.netem.link_options import WORDS, Word
 from priolab.netem.parsers import one_or, size, whole, words_of
-from priolab.netem.words import WORDS, Word
 from priolab.testbed.errors import ScenarioError
 from priolab.testbed.option_values import TRACES, value_of
 from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
@@ -87,7 +87,7 @@ def link_with(values: Mapping[str, Any], texts: Mapping[str, str]) -> Link:
     if values["trace"] is not None and texts["RATE"] != WORDS["RATE"].default:
         raise ScenarioError("RATE", texts["RATE"], "the default with TRACE, which has the rate")
     try:
-        return words.link_of(values)
+        return link_options.link_of(values)
     except ValueError as error:
         field, _, allowed = str(error).partition(": allowed ")
         name = field.upper()

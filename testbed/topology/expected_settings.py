@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from priolab.common.picture.picture import Picture
 from priolab.common.picture.usual import unusual
-from priolab.netem.asked import Asked, asked
+from priolab.netem.expected_qdiscs import Asked, asked
 
 
 class Portrait:

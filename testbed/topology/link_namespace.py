@@ -11,9 +11,9 @@ from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
+from priolab.netem.rate_limiter import changing, kernel_changes
 from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
 from priolab.netem.shaper_kind import Shaper
-from priolab.netem.stepped import changing, kernel_changes
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process.processes import Process, module, wait_until
 from priolab.testbed.topology.active import ActiveLink, Look, no_look

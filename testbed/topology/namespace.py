@@ -19,7 +19,7 @@ from typing import Self
 
 from priolab.common.netlink import Conversation
 from priolab.common.picture.picture import Picture, read
-from priolab.netem.carried import Received, read_counts, received
+from priolab.netem.interface_counters import Received, read_counts, received
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.process.processes import Process

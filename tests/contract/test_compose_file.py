@@ -9,7 +9,7 @@ import yaml
 
 from priolab.experiments.hosts.containers.mounts import TAPS
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.netem.words import WORDS
+from priolab.netem.link_options import WORDS
 from priolab.proxy.server import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]

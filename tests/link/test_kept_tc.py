@@ -2,7 +2,7 @@
 
 import pytest
 
-from priolab.netem.batch import KeptTc
+from priolab.netem.tc_session import KeptTc
 from priolab.testbed.topology.namespace import Namespace
 
 pytestmark = pytest.mark.needs("fabric-netns", "root")

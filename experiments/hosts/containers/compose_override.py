@@ -8,7 +8,7 @@ from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, 
 from priolab.experiments.hosts.containers.own_files import image_server
 from priolab.experiments.results.order import Order
 from priolab.experiments.setup.roots import root_at
-from priolab.netem.words import WORDS
+from priolab.netem.link_options import WORDS
 from priolab.proxy.certificate_files import certificates_in
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology.end_words import LOWAT_MOST

@@ -36,10 +36,10 @@ from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
-from priolab.netem.carried import received
+from priolab.netem.interface_counters import received
 from priolab.netem.link import Link
+from priolab.netem.rate_limiter import changing
 from priolab.netem.shaper_kind import Shaper
-from priolab.netem.stepped import changing
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.gauge import ENDED

@@ -13,8 +13,8 @@ from typing import cast
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
 from priolab.experiments.scenario.service import Service
 from priolab.netem.calibration import Calibration, Tolerance
-from priolab.netem.ends import NearEnd, respond
 from priolab.netem.link import Link
+from priolab.netem.link_probe import NearEnd, respond
 from priolab.proxy.front import Front, Start
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.readiness import NotReady

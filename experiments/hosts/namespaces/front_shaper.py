@@ -1,4 +1,4 @@
-"""Shapes the link for SHAPER_AT=front: the bottleneck is on the front's own wire (netem/egress.py).
+"""Shapes the link for SHAPER_AT=front: the bottleneck is on the front's own wire (netem/sender_bottleneck.py).
 
 No real network has its bottleneck at the sender's own interface.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
-from priolab.netem import egress, ends, tc
+from priolab.netem import link_probe, sender_bottleneck, tc
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.shaper_kind import Shaper
@@ -31,7 +31,7 @@ def shaping(
     front, middle: the places of the front and of the link. folder: for the journal of the queue. interval_ns: the
     interval of the queue's samples; None for no samples.
     """
-    gate, rest = egress.gate(link, WIRE), egress.rest(link, TO_CLIENT, TO_FRONT)
+    gate, rest = sender_bottleneck.gate(link, WIRE), sender_bottleneck.rest(link, TO_CLIENT, TO_FRONT)
     front.run_all(gate)
     middle.run_all(rest)
 
@@ -47,7 +47,7 @@ def shaping(
         at_front = Qdiscs()
     with middle.entered():
         places = (at_front, Qdiscs())
-    stages = egress.stages(link, WIRE, TO_CLIENT, TO_FRONT)
+    stages = sender_bottleneck.stages(link, WIRE, TO_CLIENT, TO_FRONT)
     with QueueJournal(stages, places, folder / "queue.jsonl", interval_ns) as queues:
         yield ActiveLink(
             shaper=Shaper.NETEM,
@@ -69,7 +69,7 @@ def make_room(far: socket.socket, link: Link) -> None:
     Raises Unavailable.
     """
     try:
-        ends.make_room(far, link)
+        link_probe.make_room(far, link)
     except PermissionError:
         reason = "the packets that fill this queue do not fit into the largest send buffer that this user may have"
         remedy = "use a smaller QUEUE or FABRIC=virtual, or run as root"

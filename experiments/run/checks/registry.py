@@ -122,7 +122,7 @@ CHECKS = (
         name="the place of the bottleneck",
         compares="the counters of the front's and the link's qdiscs with SHAPER_AT",
         by=("priolab.experiments.hosts.namespaces.front_shaper.check_at",),
-        test="tests/unit/netem/test_egress.py::test_where_it_was_is_seen",
+        test="tests/unit/netem/test_sender_bottleneck.py::test_where_it_was_is_seen",
     ),
     Check(
         name="calibration",

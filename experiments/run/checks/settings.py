@@ -7,7 +7,7 @@ from typing import Any
 from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, Via
-from priolab.netem import kept
+from priolab.netem import qdisc_verification
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
 from priolab.testbed.errors import QUIETER, InvalidRun
@@ -166,7 +166,7 @@ def check_kept(link: Link, counters: Mapping[str, Any], when: str) -> None:
 
     For containers, and for the limits and the ECN of other queueing disciplines than fifo. when: the time of the check.
     """
-    for what, asked, seen in kept.changes(link, counters):
+    for what, asked, seen in qdisc_verification.changes(link, counters):
         raise InvalidRun(f"the link {when}, {what}", asked, seen)
 
 

@@ -15,7 +15,7 @@ from priolab.experiments.results.run_folder import RunFolder, last_line
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from priolab.netem.calibration import Tolerance
-from priolab.netem.carried import Received
+from priolab.netem.interface_counters import Received
 from priolab.testbed.errors import InvalidRun
 
 _MARGIN_BYTES = 1024

@@ -18,9 +18,9 @@ import pytest
 
 from priolab.common.packets import PACKET_BYTES
 from priolab.netem.calibration import Calibration, Tolerance, disagreements
-from priolab.netem.ends import NearEnd, respond
 from priolab.netem.ferry.direction import Direction
 from priolab.netem.link import Link
+from priolab.netem.link_probe import NearEnd, respond
 
 MS = 10**6
 HEADERS = 42
@@ -281,7 +281,7 @@ def test_a_packet_that_overtakes_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
 def test_nothing_ever_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """If nothing comes, every figure is unknown. Calibration is repeated only if the link may lose packets."""
     monkeypatch.setattr(NearEnd, "_patience_s", lambda *_: 0.01)
-    monkeypatch.setattr("priolab.netem.ends._PAUSE_S", 0)
+    monkeypatch.setattr("priolab.netem.link_probe._PAUSE_S", 0)
     with ends(FAST, passing(lambda _: [])) as near:
         measured, attempts = near.until_within(ANYTHING)
     assert attempts == 1

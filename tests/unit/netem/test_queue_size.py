@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from priolab.common.packets import PACKET_BYTES
 from priolab.common.trace import Trace
 from priolab.netem.link import Link, Qdisc
+from priolab.netem.link_options import link_from, packed_traces
 from priolab.netem.queue_size import MOST_BYTES, QueueSize
-from priolab.netem.words import link_from, packed_traces
 
 MS = 10**6
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from priolab.netem.link_options import link_from
 from priolab.netem.sampling import AUTO, Intervals, Sample, intervals, parse_sample
-from priolab.netem.words import link_from
 
 _MS = 10**6
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.netem import kept, shaper, stepped, tc
+from priolab.netem import qdisc_verification, rate_limiter, shaper, tc
 from priolab.netem.ferry import loops
 from priolab.netem.link import Link, Qdisc, RateStep
 from priolab.netem.shaper_kind import Shaper
@@ -112,12 +112,14 @@ def test_the_limit_that_was_read_back(limit: int, differences: list[int]) -> Non
         for way, device in (("down", "to-client"), ("up", "to-front"))
     }
     names = ("limit of the queue up in bytes", "limit of the queue in bytes")
-    assert list(kept.changes(link, found)) == [(name, 37_888, seen) for name in names for seen in differences]
+    assert list(qdisc_verification.changes(link, found)) == [
+        (name, 37_888, seen) for name in names for seen in differences
+    ]
 
 
 def test_the_sender_is_changed_before_the_gate() -> None:
     """The sender's rate changes before the tbf's, so that the tbf's next packet is sent at the new rate."""
-    sender, gate = stepped.change(STEPPED, 10_240_000, "to-client")
+    sender, gate = rate_limiter.change(STEPPED, 10_240_000, "to-client")
     assert sender[4:] == ("to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "10240000bit")
     assert gate[4:8] == ("rate-down", "parent", "2:", "handle")
     assert gate[8:] == ("3:", "tbf", "rate", "10240000bit", "burst", "1514", "limit", "24")
@@ -130,7 +132,7 @@ def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "tc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(RuntimeError, match="tc: no such device"):
-        stepped.Changer(STEPPED, "to-client")
+        rate_limiter.Changer(STEPPED, "to-client")
     assert not Path("/proc", started.read_text().strip()).exists()
 
 

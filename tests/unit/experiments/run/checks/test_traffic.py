@@ -20,7 +20,7 @@ from priolab.experiments.run.checks.traffic import (
 )
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import VIRTUAL
-from priolab.netem.carried import Received
+from priolab.netem.interface_counters import Received
 from priolab.testbed.errors import InvalidRun
 
 ARRIVED, AGAIN, PACKET = 1_000_000, 50_000, 1448

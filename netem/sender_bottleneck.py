@@ -3,7 +3,7 @@
     the front's place: queue (pfifo) -> gate (tbf, a bucket of one packet)
     the link's place:  cutter -> sender (netem rate) -> delay line
 
-netem/tc.py explains cutter and delay line, netem/stepped.py gate and sender.
+netem/tc.py explains cutter and delay line, netem/rate_limiter.py gate and sender.
 
 Real links do not have this structure. The kernel lets a socket have no more than two packets in a local qdisc (TCP
 Small Queues, tcp_small_queue_check in tcp_output.c). All further data stay unsent in the socket, where
@@ -13,13 +13,13 @@ Rules:
 1. At the front a tbf sets the rate, not a netem. A netem orphans a packet on enqueue (skb_orphan_partial). Then
    the kernel would count the packet as sent, as if the bottleneck were not at the front.
 2. For the same reason the delay is in the link's place, and so behind the bottleneck.
-3. As in netem/stepped.py, the gate releases a packet when its transmission begins, and the sender holds the packet
+3. As in netem/rate_limiter.py, the gate releases a packet when its transmission begins, and the sender holds the packet
    until its transmission ends. So the queue's limit does not include the packet being sent.
 """
 
 from collections.abc import Mapping
 
-from priolab.netem import disciplines, stepped, tc
+from priolab.netem import disciplines, rate_limiter, tc
 from priolab.netem.link import Link
 from priolab.netem.tc import Command, Stage, Stages
 
@@ -45,7 +45,7 @@ def rest(link: Link, to_client: str, to_front: str) -> list[Command]:
     to_client, to_front: the place's devices toward the client and toward the front.
     """
     assert link.rate_bit_s is not None
-    return tc.nested([stepped.sender(link.rate_bit_s), tc.delay_line(link)], to_client) + tc.up(link, to_front)
+    return tc.nested([rate_limiter.sender(link.rate_bit_s), tc.delay_line(link)], to_client) + tc.up(link, to_front)
 
 
 def stages(link: Link, device: str, to_client: str, to_front: str) -> Mapping[str, Stages]:

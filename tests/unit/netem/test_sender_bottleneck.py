@@ -14,7 +14,7 @@ from priolab.experiments.hosts.namespaces.front_shaper import check_at, make_roo
 from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import ShaperAt, as_record
-from priolab.netem import egress, tc
+from priolab.netem import sender_bottleneck, tc
 from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal, Statistics
 from priolab.netem.shaper_kind import Shaper
@@ -28,10 +28,12 @@ SCENARIO = scenario_from({"SHAPER_AT": "front"})
 
 def test_the_rate_is_tbfs_and_the_delay_is_behind_it() -> None:
     """The sender's device has no netem, which would orphan packets. On the link's device the delay comes last."""
-    gate, queue = egress.gate(LINK, "wire")
+    gate, queue = sender_bottleneck.gate(LINK, "wire")
     assert gate[4:] == ("wire", "root", "handle", "1:", "tbf", "rate", "1024000bit", "burst", "1514", "limit", "24")
     assert queue[4:] == ("wire", "parent", "1:", "handle", "2:", "pfifo", "limit", "24")
-    cutter, sender, delay, up, _ = [" ".join(command[3:]) for command in egress.rest(LINK, "to-client", "to-front")]
+    cutter, sender, delay, up, _ = [
+        " ".join(command[3:]) for command in sender_bottleneck.rest(LINK, "to-client", "to-front")
+    ]
     assert "tbf rate 100gbit" in cutter
     assert sender.endswith("parent 1: handle 2: netem limit 1000000 rate 1024000bit")
     assert delay.endswith("parent 2: handle 3: netem limit 1000000 delay 300000us")
@@ -65,7 +67,7 @@ def journal(folder: Path, stages: tc.Stages, *places: Qdiscs) -> dict[str, int]:
 
 def test_each_packet_is_counted_once(tmp_path: Path) -> None:
     """The bottleneck queue contains the tbf's packets and the packet being sent, but not the delay line."""
-    stages = egress.stages(LINK, "wire", "to-client", "to-front")["down"]
+    stages = sender_bottleneck.stages(LINK, "wire", "to-client", "to-front")["down"]
     front = _Told({("wire", 1): (4, 2), ("wire", 2): (4, 2)})
     middle = _Told({("to-client", 1): (8, 0), ("to-client", 2): (8, 0), ("to-client", 3): (7, 0)})
     line = journal(tmp_path, stages, front, middle)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from priolab.netem.synthetic import KINDS, synthetic
+from priolab.netem.trace_generator import KINDS, synthetic
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -34,11 +34,11 @@ from typing import Self
 
 from priolab.common.picture.queues import qdisc_name
 from priolab.netem import disciplines, tc
-from priolab.netem.batch import KeptTc
 from priolab.netem.changes import RateChanges, beside
 from priolab.netem.link import Link, Qdisc
 from priolab.netem.loop import Loop
 from priolab.netem.tc import Command, Stage, Stages
+from priolab.netem.tc_session import KeptTc
 
 LOOP = Loop(device="rate-down", back="down-rate", mac="02:00:c6:12:00:10", table="12")
 _DEVICE = LOOP.device

@@ -8,7 +8,7 @@ import pytest
 
 from priolab.common.trace import Trace
 from priolab.netem.link import Link, Qdisc, RateStep
-from priolab.netem.words import WORDS, format_rate_steps, link_from, packed_traces
+from priolab.netem.link_options import WORDS, format_rate_steps, link_from, packed_traces
 
 
 def test_defaults_are_the_maps_link() -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from priolab.netem import disciplines, overtaking, shaper, stepped, tc
+from priolab.netem import disciplines, rate_limiter, reordering, shaper, tc
 from priolab.netem.link import Link
 
 _NS = 10**9
 _CLOCK_NS = 1000
 """The resolution of times that tc(8) prints."""
-_LOOPS = (overtaking.LOOP.device, stepped.LOOP.device)
+_LOOPS = (reordering.LOOP.device, rate_limiter.LOOP.device)
 
 Difference = tuple[str, object, object]
 """The name of an option, its configured value and its observed value."""
@@ -74,7 +74,7 @@ def _of_gate(
     link: Link, bottleneck: Sequence[tc.Stage], found: Mapping[tc.Stage, Mapping[str, Any]]
 ) -> Iterator[Difference]:
     gate, sender = (found.get(stage, {}) for stage in bottleneck)
-    yield from disciplines.changes(link, gate, found.get(stepped.queue_stage(), {}))
+    yield from disciplines.changes(link, gate, found.get(rate_limiter.queue_stage(), {}))
     if link.rate_steps:
         return
     for rate_bit_s in (

@@ -5,7 +5,7 @@ import pytest
 from priolab.common.packets import PACKET_BYTES
 from priolab.netem.ferry.direction import Direction
 from priolab.netem.link import Link
-from priolab.netem.train import Arrival, held_packets, spacing_rate_bit_s
+from priolab.netem.packet_train import Arrival, held_packets, spacing_rate_bit_s
 
 MS = 10**6
 RATE = 8_000_000

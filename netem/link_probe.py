@@ -5,8 +5,8 @@ The near end, in the client's place, sends requests. The far end, in the front's
 after the first datagram of a train it sent each datagram. So the two ends need no common clock or process.
 
 The round trip is the shortest of several measurements of the time from a small request to its answer, a small datagram.
-Then the far end sends trains of full-size datagrams, which `netem/train.py` evaluates. If a train loses no datagram, a
-longer train follows, until the queue overflows and its size is known. The function `unmeasured` in
+Then the far end sends trains of full-size datagrams, which `netem/packet_train.py` evaluates. If a train loses no
+datagram, a longer train follows, until the queue overflows and its size is known. The function `unmeasured` in
 netem/calibration.py says on which links the queue's size cannot be measured. The datagrams' numbers show whether the
 link kept their order.
 
@@ -44,7 +44,7 @@ from priolab.netem.calibration import (
     unmeasured,
 )
 from priolab.netem.link import Link, Qdisc
-from priolab.netem.train import Arrival, held_packets, spacing_rate_bit_s
+from priolab.netem.packet_train import Arrival, held_packets, spacing_rate_bit_s
 
 _HEADERS_BYTES = 14 + 20 + 8  # Ethernet, IPv4, UDP
 _FULL_PAYLOAD_BYTES = PACKET_BYTES - _HEADERS_BYTES

@@ -3,8 +3,8 @@
 import pytest
 
 from priolab.common.picture.queues import netem_limit
-from priolab.netem import egress, shaper
-from priolab.netem.asked import asked
+from priolab.netem import sender_bottleneck, shaper
+from priolab.netem.expected_qdiscs import asked
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 
@@ -37,7 +37,7 @@ def test_losses_in_bursts() -> None:
 def test_the_gate_at_the_front() -> None:
     """A tbf has its rate, its limit, a burst of one packet, and no peak rate."""
     link = Link(rate_bit_s=1_024_000, delay_ns=1)
-    made = asked(egress.gate(link, "wire")).settings
+    made = asked(sender_bottleneck.gate(link, "wire")).settings
     assert made["qdisc 1: of wire, rate in bit/s"] == "1024000"
     assert made["qdisc 1: of wire, burst in ns"] == str(8 * 1514 * 10**9 // 1_024_000 // 64 * 64)
     assert (made["qdisc 1: of wire, peak rate in bit/s"], made["qdisc 2: of wire, limit"]) == ("0", "24")
