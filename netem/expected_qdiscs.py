@@ -21,7 +21,7 @@ _TICK_NS = 64
 
 
 @dataclass(kw_only=True)
-class Asked:
+class ExpectedQdiscs:
     """The requests of commands. settings: values by name. devices: the devices that they made.
 
     without_offloads: the devices whose offloads they changed. rules: the device and the table of each rule.
@@ -33,9 +33,9 @@ class Asked:
     rules: list[tuple[str, str]] = field(default_factory=list)
 
 
-def asked(commands: Sequence[Sequence[str]]) -> Asked:
+def expected_qdiscs(commands: Sequence[Sequence[str]]) -> ExpectedQdiscs:
     """Returns what the commands ask for. Raises ValueError for a command that the lab does not use."""
-    found = Asked()
+    found = ExpectedQdiscs()
     for program, *words in commands:
         match program, words:
             case "tc", ["qdisc", "add", "dev", device, *rest]:

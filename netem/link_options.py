@@ -20,7 +20,7 @@ PACKED = "packed:"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Word:
+class LinkOption:
     """A knob that sets a field of Link.
 
     parse: converts the knob's text to the field's value; raises ValueError. allowed: the allowed texts, in words.
@@ -123,22 +123,22 @@ def _on(text: str) -> bool:
     return text == "on"
 
 
-WORDS: Mapping[str, Word] = MappingProxyType(
+LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
     {
-        "RATE": Word(
+        "RATE": LinkOption(
             field="rate_bit_s",
             default="128kbps",
             parse=_rate,
             allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
         ),
-        "RATE_UP": Word(
+        "RATE_UP": LinkOption(
             field="rate_up_bit_s",
             default="unlimited",
             parse=_rate,
             allowed="a tc rate such as 16kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited,"
             " the only value with TRACE_UP",
         ),
-        "RATE_STEPS": Word(
+        "RATE_STEPS": LinkOption(
             field="rate_steps",
             default="none",
             parse=_rate_steps,
@@ -146,53 +146,55 @@ WORDS: Mapping[str, Word] = MappingProxyType(
             " 100gbit, times after the start of the measured load, each later than the one before, up to 3600s; or"
             " none, the only value with RATE=unlimited or QUEUE=1",
         ),
-        "TRACE": Word(field="trace", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"),
-        "TRACE_UP": Word(field="trace_up", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"),
-        "DELAY": Word(
+        "TRACE": LinkOption(field="trace", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"),
+        "TRACE_UP": LinkOption(
+            field="trace_up", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"
+        ),
+        "DELAY": LinkOption(
             field="delay_ns",
             default="300ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 300ms or 0.3s: 0ms, or 1us to 60s",
         ),
-        "DELAY_UP": Word(
+        "DELAY_UP": LinkOption(
             field="delay_up_ns",
             default="0ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 20ms: 0ms, or 1us to 60s",
         ),
-        "QUEUE": Word(
+        "QUEUE": LinkOption(
             field="queue",
             default="25",
             parse=QueueSize.parse,
             allowed=queue_size.ALLOWED,
         ),
-        "LOSS": Word(field="loss", default="0%", parse=_loss, allowed="0% to 50%, with the percent sign"),
-        "JITTER": Word(
+        "LOSS": LinkOption(field="loss", default="0%", parse=_loss, allowed="0% to 50%, with the percent sign"),
+        "JITTER": LinkOption(
             field="jitter_ns",
             default="0ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 20ms, at most DELAY",
         ),
-        "LOSS_BURST": Word(
+        "LOSS_BURST": LinkOption(
             field="loss_burst_packets",
             default="none",
             parse=_loss_burst,
             allowed="1 to 1000 packets; or none, the only value with LOSS=0%",
         ),
-        "REORDER": Word(
+        "REORDER": LinkOption(
             field="reorder",
             default="0%",
             parse=_reorder,
             allowed="0% to 25%, with the percent sign; 0% is the only value with DELAY=0ms",
         ),
-        "QDISC": Word(
+        "QDISC": LinkOption(
             field="qdisc",
             default="fifo",
             parse=Qdisc,
             allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1, or with a"
             " QUEUE in bytes",
         ),
-        "ECN": Word(
+        "ECN": LinkOption(
             field="ecn",
             default="off",
             parse=_on,
@@ -205,7 +207,7 @@ WORDS: Mapping[str, Word] = MappingProxyType(
 def link_from(words: Mapping[str, str]) -> Link:
     """Builds a Link from knobs, with defaults for missing knobs. Raises ValueError, which names the knob."""
     fields: dict[str, Any] = {}
-    for name, word in WORDS.items():
+    for name, word in LINK_OPTIONS.items():
         text = words.get(name, word.default)
         try:
             fields[word.field] = word.parse(text)
@@ -215,7 +217,7 @@ def link_from(words: Mapping[str, str]) -> Link:
 
 
 def link_of(fields: Mapping[str, Any]) -> Link:
-    """Returns the Link of the knobs' values, by the fields of WORDS; a knob that is left out has Link's default.
+    """Returns the Link of the knobs' values, by the fields of LINK_OPTIONS; a knob that is left out has Link's default.
 
     A trace sets the rate that holds until the trace begins, its mean rate. Rates and delays say how many bytes a queue
     holds. Raises ValueError, which names the field.

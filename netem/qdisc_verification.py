@@ -15,7 +15,7 @@ Difference = tuple[str, object, object]
 """The name of an option, its configured value and its observed value."""
 
 
-def changes(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Difference]:
+def differences(link: Link, counters: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Difference]:
     """Yields each option of a qdisc that differs from the Link.
 
     counters: the result of priolab.netem.counters.read for the shaper netem. The rates of a Link with rate steps are

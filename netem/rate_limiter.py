@@ -38,7 +38,7 @@ from priolab.netem.changes import RateChanges, beside
 from priolab.netem.link import Link, Qdisc
 from priolab.netem.loop import Loop
 from priolab.netem.tc import Command, Stage, Stages
-from priolab.netem.tc_session import KeptTc
+from priolab.netem.tc_session import TcSession
 
 LOOP = Loop(device="rate-down", back="down-rate", mac="02:00:c6:12:00:10", table="12")
 _DEVICE = LOOP.device
@@ -84,7 +84,7 @@ class Changer:
         self._link = link
         self._to_client = to_client
         with ExitStack() as stack:
-            self._tc = stack.enter_context(KeptTc(_DEVICE))
+            self._tc = stack.enter_context(TcSession(_DEVICE))
             self._tc.tell([])  # waits some milliseconds until tc has started
             self._stack = stack.pop_all()
 

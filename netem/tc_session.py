@@ -14,7 +14,7 @@ _READ_BYTES = 65536
 _END = b"]\n"
 
 
-class KeptTc:
+class TcSession:
     """A tc process in the caller's network namespace. A context manager; raises OSError if tc is not installed."""
 
     def __init__(self, device: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from priolab.common.formats.files import printable
 from priolab.netem import units
-from priolab.netem.link_options import Word
+from priolab.netem.link_options import LinkOption
 from priolab.netem.parsers import whole
 from priolab.testbed.errors import ScenarioError
 
@@ -13,7 +13,7 @@ TRACES = ("TRACE", "TRACE_UP")
 """The knobs whose errors say what is wrong with a file."""
 
 _LARGEST_SEED = 2**32 - 1
-SEED_WORD = Word(field="seed", default="1", parse=whole(0, _LARGEST_SEED), allowed=f"0 to {_LARGEST_SEED}")
+SEED_WORD = LinkOption(field="seed", default="1", parse=whole(0, _LARGEST_SEED), allowed=f"0 to {_LARGEST_SEED}")
 """The knob of the seed of all random numbers."""
 
 

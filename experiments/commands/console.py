@@ -176,7 +176,7 @@ class Report:
         rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
         down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
         if text := scenario.rate_steps:
-            steps = link_options.WORDS["RATE_STEPS"].parse(text)
+            steps = link_options.LINK_OPTIONS["RATE_STEPS"].parse(text)
             rate += "".join(
                 f", {units.format_rate(step.rate_bit_s)} from {units.format_time(step.at_ns)} into the measured load"
                 for step in steps

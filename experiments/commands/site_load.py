@@ -62,7 +62,7 @@ _MORE_TIME = "--deadline gives more time"
 _NOT_WITH_LOAD = ("second", "pause")
 _KIB = 1024
 _ALL_ADDRESSES = "behind a link of the lab's, a server must listen at all addresses of this machine"
-_LINK_WORDS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": link_options.WORDS["QUEUE"].default}
+_LINK_WORDS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": link_options.LINK_OPTIONS["QUEUE"].default}
 """The knobs of a link that the options --rate, --delay and --queue set, with their defaults here."""
 
 
@@ -196,7 +196,7 @@ def _link(options: argparse.Namespace) -> Link | None:
         return None
     fields = {}
     for name, usual in _LINK_WORDS.items():
-        word = link_options.WORDS[name]
+        word = link_options.LINK_OPTIONS[name]
         fields[word.field] = _parsed(f"--{name.lower()}", given.get(name, usual), word.parse, word.allowed)
     try:
         return link_options.link_of(fields)

@@ -19,7 +19,7 @@ from priolab.experiments.scenario.knob import Knob, named, server_for
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, ClientKind, Scenario, ShaperAt
 from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import link_options, units
-from priolab.netem.link_options import Word
+from priolab.netem.link_options import LinkOption
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed.errors import ScenarioError, UnknownKnob
@@ -72,7 +72,7 @@ def _whole_milliseconds(text: str) -> int:
     return delay_ns
 
 
-def _of(word: Word, name: str, field: str, meaning: str, default: str | None = None) -> Knob:
+def _of(word: LinkOption, name: str, field: str, meaning: str, default: str | None = None) -> Knob:
     """Returns the knob of a word of the engine. default: an experiment's; None for the word's own."""
     return Knob(
         name=name,
@@ -85,7 +85,7 @@ def _of(word: Word, name: str, field: str, meaning: str, default: str | None = N
 
 
 def _of_the_link(name: str, meaning: str) -> Knob:
-    return _of(link_options.WORDS[name], name, f"link.{link_options.WORDS[name].field}", meaning)
+    return _of(link_options.LINK_OPTIONS[name], name, f"link.{link_options.LINK_OPTIONS[name].field}", meaning)
 
 
 def _path(text: str) -> str:

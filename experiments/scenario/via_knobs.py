@@ -15,7 +15,7 @@ from priolab.testbed.topology.end_words import LOWAT_MOST
 
 def _of_the_link(knob: str, default: str, field: str, meaning: str) -> Knob:
     """Returns a knob with the notation of the link's knob of the same name without VIA_."""
-    word = link_options.WORDS[knob.removeprefix("VIA_")]
+    word = link_options.LINK_OPTIONS[knob.removeprefix("VIA_")]
     return Knob(
         name=knob,
         default=default,
@@ -63,7 +63,7 @@ KNOBS = (
     ),
     _of_the_link(
         "VIA_QUEUE",
-        link_options.WORDS["QUEUE"].default,
+        link_options.LINK_OPTIONS["QUEUE"].default,
         "queue",
         "size of the bottleneck queue of the link between the two fronts, toward SERVER",
     ),

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from priolab.netem import units
-from priolab.netem.link_options import WORDS, packed_traces
+from priolab.netem.link_options import LINK_OPTIONS, packed_traces
 from priolab.testbed.errors import ScenarioError
 from priolab.testbed.option_values import SEED_WORD, value_of
 from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, way_from
 
 _NONE = "none"
-_WORDS = {**WORDS, **CROSS_WORDS, **END_WORDS}
+_WORDS = {**LINK_OPTIONS, **CROSS_WORDS, **END_WORDS}
 OF_LINK = tuple(_WORDS)
 """The knobs of the link and of the server's TCP."""
 
@@ -62,8 +62,8 @@ def check_link(place: str, given: Mapping[str, str], places: Iterable[str]) -> N
         allowed = f"PLACE.NAME=VALUE with a place of {', '.join(places)}; the client's knobs are without a place"
         raise ScenarioError(f"{place}.{name}", value, allowed)
     for name, value in given.items():
-        if name not in WORDS:
-            raise ScenarioError(f"{place}.{name}", value, f"the knobs of a link: {', '.join(WORDS)}")
+        if name not in LINK_OPTIONS:
+            raise ScenarioError(f"{place}.{name}", value, f"the knobs of a link: {', '.join(LINK_OPTIONS)}")
 
 
 def check(given: Mapping[str, str]) -> None:

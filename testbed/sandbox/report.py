@@ -8,7 +8,7 @@ from typing import Any
 from priolab.common.amounts import plain
 from priolab.common.plural import counted
 from priolab.netem.link import Link
-from priolab.netem.link_options import WORDS
+from priolab.netem.link_options import LINK_OPTIONS
 from priolab.netem.units import parse_rate_bit_s
 from priolab.testbed.sandbox.outcome import Direction, Outcome
 from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
@@ -62,7 +62,7 @@ def _link(link: Link, texts: Mapping[str, str]) -> str:
     parts = ["no rate" if link.rate_bit_s is None else _exact(link.rate_bit_s)]
     parts += [] if link.rate_up_bit_s is None else [f"{_exact(link.rate_up_bit_s)} from it"]
     parts += [f"{_exact(step.rate_bit_s)} after {plain(step.at_ns / _NS, 9)} s" for step in link.rate_steps]
-    for name in WORDS:
+    for name in LINK_OPTIONS:
         if (each := trace.get(name)) is not None:
             parts.append(f"{name} with a mean of {_exact(round(each.mean_bit_s))}")
         elif name in texts and not name.startswith(("RATE", "TRACE")):

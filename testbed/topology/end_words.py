@@ -7,7 +7,7 @@ from typing import Any
 
 from priolab.netem import link_options
 from priolab.netem.link import Link
-from priolab.netem.link_options import WORDS, Word
+from priolab.netem.link_options import LINK_OPTIONS, LinkOption
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.testbed.errors import ScenarioError
 from priolab.testbed.option_values import TRACES, value_of
@@ -23,33 +23,33 @@ _MOST_FLOWS = 32
 _OWN_WORDS = (*TRACES, "QUEUE")
 """The knobs of a link whose errors say themselves what is allowed."""
 
-END_WORDS: Mapping[str, Word] = MappingProxyType(
+END_WORDS: Mapping[str, LinkOption] = MappingProxyType(
     {
-        "LOWAT": Word(
+        "LOWAT": LinkOption(
             field="lowat_bytes",
             default=NONE,
             parse=one_or(NONE, size(1, LOWAT_MOST)),
             allowed=f"1 to {LOWAT_MOST} bytes, or none",
         ),
-        "SNDBUF": Word(
+        "SNDBUF": LinkOption(
             field="sndbuf_bytes",
             default=STOCK,
             parse=lambda text: None if text == STOCK else size(4096, 2**30)(text.lower()),
             allowed="4k to 1024M bytes, or stock",
         ),
-        "CC": Word(
+        "CC": LinkOption(
             field="congestion_control",
             default="cubic",
             parse=CongestionControl,
             allowed=words_of(CongestionControl),
         ),
-        "GSO": Word(
+        "GSO": LinkOption(
             field="gso_segments",
             default=STOCK,
             parse=one_or(STOCK, whole(1, 65535)),
             allowed="1 to 65535 segments, or stock",
         ),
-        "FRONT_QDISC": Word(
+        "FRONT_QDISC": LinkOption(
             field="qdisc",
             default=STOCK,
             parse=one_or(STOCK, FrontQdisc),
@@ -59,10 +59,12 @@ END_WORDS: Mapping[str, Word] = MappingProxyType(
 )
 """The knobs of the end that serves, each with the field of EndSettings. The defaults are those of a Linux system."""
 
-CROSS_WORDS: Mapping[str, Word] = MappingProxyType(
+CROSS_WORDS: Mapping[str, LinkOption] = MappingProxyType(
     {
-        "CROSS": Word(field="flows", default="0", parse=whole(0, _MOST_FLOWS), allowed=f"0 to {_MOST_FLOWS} flows"),
-        "CROSS_CC": Word(
+        "CROSS": LinkOption(
+            field="flows", default="0", parse=whole(0, _MOST_FLOWS), allowed=f"0 to {_MOST_FLOWS} flows"
+        ),
+        "CROSS_CC": LinkOption(
             field="congestion_control",
             default="cubic",
             parse=CongestionControl,
@@ -83,15 +85,15 @@ class Way:
 
 
 def link_with(values: Mapping[str, Any], texts: Mapping[str, str]) -> Link:
-    """Returns the link of values by the fields of WORDS. texts: those of all knobs. Raises ScenarioError."""
-    if values["trace"] is not None and texts["RATE"] != WORDS["RATE"].default:
+    """Returns the link of values by the fields of LINK_OPTIONS. texts: those of all knobs. Raises ScenarioError."""
+    if values["trace"] is not None and texts["RATE"] != LINK_OPTIONS["RATE"].default:
         raise ScenarioError("RATE", texts["RATE"], "the default with TRACE, which has the rate")
     try:
         return link_options.link_of(values)
     except ValueError as error:
         field, _, allowed = str(error).partition(": allowed ")
         name = field.upper()
-        raise ScenarioError(name, texts[name], allowed if name in _OWN_WORDS else WORDS[name].allowed) from None
+        raise ScenarioError(name, texts[name], allowed if name in _OWN_WORDS else LINK_OPTIONS[name].allowed) from None
 
 
 def check_cross(link: Link, cross: CrossTraffic | None, text: str) -> None:
@@ -106,10 +108,10 @@ def check_cross(link: Link, cross: CrossTraffic | None, text: str) -> None:
 
 def way_from(knobs: Mapping[str, str]) -> Way:
     """Returns the way that knobs describe; a knob that is left out has its default. Raises ScenarioError."""
-    every = {**WORDS, **END_WORDS, **CROSS_WORDS}
+    every = {**LINK_OPTIONS, **END_WORDS, **CROSS_WORDS}
     texts = {name: knobs.get(name, word.default) for name, word in every.items()}
     values = {name: value_of(name, texts[name], word) for name, word in every.items()}
-    link = link_with({word.field: values[name] for name, word in WORDS.items()}, texts)
+    link = link_with({word.field: values[name] for name, word in LINK_OPTIONS.items()}, texts)
     of_end = {word.field: values[name] for name, word in END_WORDS.items()}
     cross = CrossTraffic(**{word.field: values[name] for name, word in CROSS_WORDS.items()})
     way = Way(link=link, server=EndSettings(**of_end, ecn=link.ecn), cross=cross if cross.flows else None)

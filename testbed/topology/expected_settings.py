@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 
 from priolab.common.picture.picture import Picture
 from priolab.common.picture.usual import unusual
-from priolab.netem.expected_qdiscs import Asked, asked
+from priolab.netem.expected_qdiscs import ExpectedQdiscs, expected_qdiscs
 
 
-class Portrait:
+class ExpectedSettings:
     """The settings asked of a place."""
 
     def __init__(self) -> None:
         self._reference: Picture = {}
         self._declared: dict[str, str] = {}
-        self._made: Sequence[Asked] = ()
+        self._made: Sequence[ExpectedQdiscs] = ()
         self._devices: set[str] = set()
         self._open: set[str] = set()
         self._first: Picture | None = None
@@ -41,7 +41,7 @@ class Portrait:
 
     def declare_commands(self, commands: Sequence[Sequence[str]]) -> None:
         """Declares what the commands change that make a link. Raises ValueError for a command that the lab lacks."""
-        made = asked(commands)
+        made = expected_qdiscs(commands)
         self._made = (*self._made, made)
         self._declared |= made.settings
         self._devices |= {*made.devices}
@@ -54,7 +54,7 @@ class Portrait:
         """Declares settings that the lab changes during the loads, and whose changes other checks follow."""
         self._open |= {*names}
 
-    def asked(self, seen: Picture) -> Picture:
+    def requested(self, seen: Picture) -> Picture:
         """Returns the requested settings. seen: the picture of the place; what rule 3 takes from it is its first."""
         if self._first is None:
             self._first = seen

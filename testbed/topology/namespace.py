@@ -25,7 +25,7 @@ from priolab.testbed.process import processes
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology.active import FRONT_PORT, Portrayed
-from priolab.testbed.topology.expected_settings import Portrait
+from priolab.testbed.topology.expected_settings import ExpectedSettings
 
 _CLONE_NEWNET = 0x4000_0000
 _OWN = Path("/proc/thread-self/ns/net")
@@ -47,7 +47,7 @@ class Namespace:
     def __init__(self, name: str, *, forwards: bool = False) -> None:
         """forwards: True if the place only forwards packets, so that the sysctls of TCP decide nothing there."""
         self.name = name
-        self.portrait = Portrait()
+        self.portrait = ExpectedSettings()
         self._forwards = forwards
         home = os.open(_OWN, os.O_RDONLY)
         try:
@@ -184,7 +184,9 @@ class Namespace:
     def portrayed(self) -> Portrayed:
         """Returns the requested settings of the place, beside the observed ones. Raises StepFailed."""
         seen = self.picture()
-        return Portrayed(place=self.name, asked=self.portrait.asked(seen), seen=seen, unusual=self.portrait.unusual())
+        return Portrayed(
+            place=self.name, asked=self.portrait.requested(seen), seen=seen, unusual=self.portrait.unusual()
+        )
 
     def received(self, device: str) -> Received:
         """Returns the counts of the traffic that a device of the place has received."""
@@ -197,7 +199,7 @@ class Host(Namespace):
 
     def __init__(self) -> None:
         self.name = "machine's own"
-        self.portrait = Portrait()
+        self.portrait = ExpectedSettings()
         self._descriptor = os.open(_OWN, os.O_RDONLY)
 
 

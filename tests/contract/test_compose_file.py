@@ -9,7 +9,7 @@ import yaml
 
 from priolab.experiments.hosts.containers.mounts import TAPS
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.netem.link_options import WORDS
+from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.server import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,7 +79,7 @@ def test_health_is_a_real_request(name: str) -> None:
 def test_the_link_has_the_knobs_defaults() -> None:
     """The link's environment has RATE and the other knobs of the link, with the same defaults as the command line."""
     environment = SERVICES["link"]["environment"]
-    for name, word in WORDS.items():
+    for name, word in LINK_OPTIONS.items():
         assert environment[name] == f"${{{name}:-{word.default}}}"
         assert KNOBS[name].default == word.default
 

@@ -8,7 +8,7 @@ from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, 
 from priolab.experiments.hosts.containers.own_files import image_server
 from priolab.experiments.results.order import Order
 from priolab.experiments.setup.roots import root_at
-from priolab.netem.link_options import WORDS
+from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.certificate_files import certificates_in
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology.end_words import LOWAT_MOST
@@ -44,7 +44,7 @@ class ComposeOverride:
             "CC": scenario.congestion_control if self.cc_by_sysctl else "reno",
             "PAGE": str(INSIDE.page),
             "SIZE": str(scenario.page.largest_bytes),
-            **{name: order.knobs[name] for name in WORDS},
+            **{name: order.knobs[name] for name in LINK_OPTIONS},
             "SHAPER": order.shaper or "auto",
             "SEED": str(order.seed),
             "SAMPLE": "none" if order.sampling is None else f"{order.sampling.measured_ns}ns",

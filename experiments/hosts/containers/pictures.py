@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 
 from priolab.testbed.topology.active import Portrayed
-from priolab.testbed.topology.expected_settings import Portrait
+from priolab.testbed.topology.expected_settings import ExpectedSettings
 
 _SEEN = ("client", "front", "link")
 HIDDEN = ("origin",)
@@ -23,7 +23,7 @@ class ContainerPictures:
     def __init__(self, run: Callable[[str, Sequence[str]], str]) -> None:
         """run: runs a command in a service's container, and returns its output. Raises StepFailed."""
         self._run = run
-        self._portraits = {service: Portrait() for service in _SEEN}
+        self._portraits = {service: ExpectedSettings() for service in _SEEN}
         self._begun = False
 
     def asked_of_link(self, commands: Sequence[Sequence[str]], changing: Sequence[str]) -> None:
@@ -40,6 +40,6 @@ class ContainerPictures:
             for service, portrait in self._portraits.items():
                 portrait.refer_to(seen[service])
         return [
-            Portrayed(place=service, asked=portrait.asked(seen[service]), seen=seen[service])
+            Portrayed(place=service, asked=portrait.requested(seen[service]), seen=seen[service])
             for service, portrait in self._portraits.items()
         ]

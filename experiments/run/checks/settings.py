@@ -166,7 +166,7 @@ def check_kept(link: Link, counters: Mapping[str, Any], when: str) -> None:
 
     For containers, and for the limits and the ECN of other queueing disciplines than fifo. when: the time of the check.
     """
-    for what, asked, seen in qdisc_verification.changes(link, counters):
+    for what, asked, seen in qdisc_verification.differences(link, counters):
         raise InvalidRun(f"the link {when}, {what}", asked, seen)
 
 

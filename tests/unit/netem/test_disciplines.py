@@ -62,7 +62,7 @@ def _read_back(link: Link) -> dict[str, Any]:
 def test_what_is_read_back_is_what_was_asked_for(qdisc: Qdisc) -> None:
     """A link whose qdiscs have the options that follow from it has no differences."""
     link = replace(LINK, qdisc=qdisc, ecn=True)
-    assert list(qdisc_verification.changes(link, _read_back(link))) == []
+    assert list(qdisc_verification.differences(link, _read_back(link))) == []
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_another_link_than_asked_for_is_found(
 ) -> None:
     """Each option that differs is named, with the value asked for and the value found."""
     usual = replace(LINK, qdisc=Qdisc.FQ_CODEL)
-    assert difference in qdisc_verification.changes(replace(usual, **asked), _read_back(replace(usual, **made)))
+    assert difference in qdisc_verification.differences(replace(usual, **asked), _read_back(replace(usual, **made)))
 
 
 def test_marks_are_counted_wherever_tc_writes_them() -> None:

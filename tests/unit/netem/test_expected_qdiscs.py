@@ -4,13 +4,13 @@ import pytest
 
 from priolab.common.picture.queues import netem_limit
 from priolab.netem import sender_bottleneck, shaper
-from priolab.netem.expected_qdiscs import asked
+from priolab.netem.expected_qdiscs import expected_qdiscs
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 
 
 def _of(link: Link, qdisc: str) -> dict[str, str]:
-    made = asked(shaper.commands(Shaper.NETEM, link, "to-client", "to-front")).settings
+    made = expected_qdiscs(shaper.commands(Shaper.NETEM, link, "to-client", "to-front")).settings
     return {name.removeprefix(f"{qdisc}, "): each for name, each in made.items() if name.startswith(f"{qdisc}, ")}
 
 
@@ -37,7 +37,7 @@ def test_losses_in_bursts() -> None:
 def test_the_gate_at_the_front() -> None:
     """A tbf has its rate, its limit, a burst of one packet, and no peak rate."""
     link = Link(rate_bit_s=1_024_000, delay_ns=1)
-    made = asked(sender_bottleneck.gate(link, "wire")).settings
+    made = expected_qdiscs(sender_bottleneck.gate(link, "wire")).settings
     assert made["qdisc 1: of wire, rate in bit/s"] == "1024000"
     assert made["qdisc 1: of wire, burst in ns"] == str(8 * 1514 * 10**9 // 1_024_000 // 64 * 64)
     assert (made["qdisc 1: of wire, peak rate in bit/s"], made["qdisc 2: of wire, limit"]) == ("0", "24")
@@ -45,7 +45,7 @@ def test_the_gate_at_the_front() -> None:
 
 def test_loops_and_rules() -> None:
     """Devices that the commands make, rules, and changes of offloads are told apart from the qdiscs."""
-    made = asked(shaper.commands(Shaper.FERRY, Link(rate_bit_s=10**6, delay_ns=1), "to-client", "to-front"))
+    made = expected_qdiscs(shaper.commands(Shaper.FERRY, Link(rate_bit_s=10**6, delay_ns=1), "to-client", "to-front"))
     assert made.devices == ["ferry-down", "down-ferry"]
     assert made.without_offloads == ["ferry-down"]
     assert made.rules == [("to-front", "10")]
@@ -54,7 +54,7 @@ def test_loops_and_rules() -> None:
 def test_a_command_that_no_link_has() -> None:
     """A command whose effect is not known is refused, so none can be forgotten."""
     with pytest.raises(ValueError, match="ip link delete"):
-        asked([("ip", "link", "delete", "wire")])
+        expected_qdiscs([("ip", "link", "delete", "wire")])
 
 
 def test_a_queue_in_bytes() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from priolab.common.trace import Trace
 from priolab.netem.link import Link, Qdisc, RateStep
-from priolab.netem.link_options import WORDS, format_rate_steps, link_from, packed_traces
+from priolab.netem.link_options import LINK_OPTIONS, format_rate_steps, link_from, packed_traces
 
 
 def test_defaults_are_the_maps_link() -> None:
@@ -33,7 +33,7 @@ def test_every_word_is_read() -> None:
         "ECN": "on",
         "PATH": "/bin",
     }
-    assert set(words) - {"PATH"} == set(WORDS) - {"TRACE", "TRACE_UP"}
+    assert set(words) - {"PATH"} == set(LINK_OPTIONS) - {"TRACE", "TRACE_UP"}
     assert link_from(words) == Link(
         rate_bit_s=128_000,
         rate_up_bit_s=64_000,

@@ -112,7 +112,7 @@ def test_the_limit_that_was_read_back(limit: int, differences: list[int]) -> Non
         for way, device in (("down", "to-client"), ("up", "to-front"))
     }
     names = ("limit of the queue up in bytes", "limit of the queue in bytes")
-    assert list(qdisc_verification.changes(link, found)) == [
+    assert list(qdisc_verification.differences(link, found)) == [
         (name, 37_888, seen) for name in names for seen in differences
     ]
 

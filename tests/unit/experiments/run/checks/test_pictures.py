@@ -10,7 +10,7 @@ from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import InvalidRun
 from priolab.testbed.topology.active import Portrayed
-from priolab.testbed.topology.expected_settings import Portrait
+from priolab.testbed.topology.expected_settings import ExpectedSettings
 
 REFERENCE = {
     "net.ipv4.tcp_sack": "1",
@@ -22,26 +22,26 @@ REFERENCE = {
 LINK = Link(rate_bit_s=1_024_000, delay_ns=300_000_000)
 
 
-def _portrait() -> Portrait:
-    portrait = Portrait()
+def _portrait() -> ExpectedSettings:
+    portrait = ExpectedSettings()
     portrait.begin(REFERENCE)
     return portrait
 
 
-def _shaped() -> tuple[Portrait, dict[str, str]]:
+def _shaped() -> tuple[ExpectedSettings, dict[str, str]]:
     """A portrait of a place with a link, and the picture of the place."""
     portrait = _portrait()
     portrait.declare_commands(shaper.commands(Shaper.NETEM, LINK, "to-client", "to-front"))
-    return portrait, portrait.asked(REFERENCE)
+    return portrait, portrait.requested(REFERENCE)
 
 
-def _check(portrait: Portrait, seen: dict[str, str], when: str = AFTER) -> None:
-    check_pictures([Portrayed(place="link", asked=portrait.asked(seen), seen=seen)], when)
+def _check(portrait: ExpectedSettings, seen: dict[str, str], when: str = AFTER) -> None:
+    check_pictures([Portrayed(place="link", asked=portrait.requested(seen), seen=seen)], when)
 
 
 def test_what_a_machine_brings_along() -> None:
     """A sysctl with which the place began is told if it is unusual, and if the lab did not ask for another value."""
-    portrait = Portrait()
+    portrait = ExpectedSettings()
     portrait.begin(REFERENCE | {"net.ipv4.tcp_sack": "0"})
     assert portrait.unusual() == ["net.ipv4.tcp_sack=0"]
     _check(portrait, REFERENCE | {"net.ipv4.tcp_sack": "0"})
@@ -96,7 +96,7 @@ def test_what_the_kernel_rounds() -> None:
     portrait = _portrait()
     lossy = Link(rate_bit_s=None, delay_ns=16_667_000, loss=0.01)
     portrait.declare_commands(shaper.commands(Shaper.NETEM, lossy, "to-client", "to-front"))
-    seen = portrait.asked(REFERENCE)
+    seen = portrait.requested(REFERENCE)
     _check(
         portrait,
         seen | {"qdisc 2: of to-client, delay in ns": "16666944", "qdisc 2: of to-client, loss": "0.0099999999"},
@@ -125,7 +125,7 @@ def test_devices_that_the_lab_added() -> None:
         "route default table 13 dev delay-down": "type 1",
         "rule 32765 iif to-front table 13": "",
     }
-    seen = portrait.asked(REFERENCE | added)
+    seen = portrait.requested(REFERENCE | added)
     _check(portrait, seen)
     with pytest.raises(InvalidRun, match="device delay-down, mtu: asked for 1500, observed 700"):
         _check(portrait, seen | {"device delay-down, mtu": "700"})
