@@ -16,7 +16,7 @@ After the last load, the command prints `ended`.
 import sys
 from pathlib import Path
 
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.session import run_over_tls
 from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Plan, Protocol, read_plan

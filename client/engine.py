@@ -3,7 +3,7 @@
 The caller gives the engine the received plaintext and the time. The engine returns events and the plaintext to send.
 
 Rules:
-1. An engine has one connection. client/loads.py decides which requests are due.
+1. An engine has one connection. client/load_scheduler.py decides which requests are due.
 2. An engine raises LoadFailed if the front violates the protocol, resets a stream, or sends GOAWAY while streams are
    open.
 """
@@ -39,7 +39,7 @@ class Engine(Protocol):
         """Returns the plaintext to send to the front now."""
 
     def quiet(self, now_ns: int) -> list[Event]:
-        """Enlarges flow-control windows if the load is a probe (client/valve.py); returns the events.
+        """Enlarges flow-control windows if the load is a probe (client/flow_control_probe.py); returns the events.
 
         The caller calls this method when nothing has arrived for the time `steps.quiet_ns` of the plan.
         """

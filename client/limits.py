@@ -7,7 +7,7 @@ Rules:
 
 from collections.abc import Sequence
 
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Plan, Protocol
 

@@ -16,7 +16,7 @@ class PlanKind(StrEnum):
     LOADS = "loads"
     """Page loads, as a browser makes them."""
     PROBE = "probe"
-    """A page load with small windows, so that the front has to choose between streams (client/valve.py)."""
+    """A page load with small windows, so that the front has to choose between streams (flow_control_probe.py)."""
 
 
 STEPS = Steps(size_bytes=8192, quiet_ns=10 * 10**6)

@@ -8,8 +8,8 @@ from pathlib import Path
 from priolab.client.engine import Engine
 from priolab.client.http2.engine import Http2Engine
 from priolab.client.journal import Journal
-from priolab.client.neighbour import neighbour
-from priolab.client.telling import ENDED, connecting_deadline, told
+from priolab.client.progress import ENDED, connecting_deadline, told
+from priolab.client.second_connection import neighbour
 from priolab.client.transport import Deadline, Transport, tls_context
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Disturbance, Plan, Protocol

@@ -17,7 +17,7 @@ from ipaddress import IPv4Address
 import dpkt
 
 from priolab.client.browsers.tls13 import APPLICATION_DATA
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.arrival import ANCILLARY_BYTES, arrival_ns, stamp_arrivals
 
 _ALL = 0x0003  # ETH_P_ALL: received and sent packets

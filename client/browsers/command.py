@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
-from priolab.client.browsers.account import Account
+from priolab.client.browsers.browser_events import Account
+from priolab.client.browsers.page_state import Shown
 from priolab.client.browsers.record import Browser, document
-from priolab.client.browsers.shown import Shown
 from priolab.client.browsers.tls13 import Unreadable
 from priolab.client.journal import Journal
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan, read_plan
 
 _ENDED_BY_SIGNAL = 128

@@ -16,7 +16,7 @@ from hpack import Decoder
 from hyperframe.frame import Frame as WireFrame
 from hyperframe.frame import HeadersFrame, PriorityFrame
 
-from priolab.client.browsers.account import (
+from priolab.client.browsers.browser_events import (
     FIRST_WINDOW_BYTES,
     Account,
     AccountWriter,
@@ -34,7 +34,7 @@ from priolab.client.browsers.tls13 import (
     suite_of,
 )
 from priolab.client.http2.walker import PREFACE, Ended, FrameKind, FrameWalker
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
 from priolab.common.signals import Saying
 from priolab.common.tcp_streams import Stream, connections

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any, TypeVar
 
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 
 _POLL_S = 0.02
 _Seen = TypeVar("_Seen")

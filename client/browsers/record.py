@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from typing import Any
 
-from priolab.client.browsers.account import Account, SentRequest, initial_window_bytes
-from priolab.client.browsers.shown import Shown, may_sandbox
+from priolab.client.browsers.browser_events import Account, SentRequest, initial_window_bytes
+from priolab.client.browsers.page_state import Shown, may_sandbox
 from priolab.common.formats.plan import Plan
 from priolab.common.signals import Asked, Saying
 

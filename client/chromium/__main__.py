@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from priolab.client.browsers import command
-from priolab.client.browsers.account import Account
+from priolab.client.browsers.browser_events import Account
+from priolab.client.browsers.page_state import Shown
 from priolab.client.browsers.record import Browser
-from priolab.client.browsers.shown import Shown
 from priolab.client.browsers.tls13 import Unreadable, read_secrets
 from priolab.client.chromium.account import account
 from priolab.client.chromium.browser import NETLOG, browse
 from priolab.client.chromium.netlog import RESOLUTION_NS, NetlogError, keep, read
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
 
 

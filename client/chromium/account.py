@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from priolab.client.browsers.account import Account, AccountWriter
+from priolab.client.browsers.browser_events import Account, AccountWriter
 from priolab.client.browsers.connections import Connection
 from priolab.client.browsers.tls13 import Direction, Secrets, client_random
 from priolab.client.chromium.netlog import END, Entry, Netlog, NetlogError
 from priolab.client.http2.walker import Ended, FrameKind, FrameWalker
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
 from priolab.common.signals import Saying
 

@@ -23,9 +23,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from playwright.sync_api import CDPSession, Error, Page, sync_playwright
 
-from priolab.client.browsers.beginnings import Beginnings
-from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
-from priolab.client.loads import LoadFailed
+from priolab.client.browsers.load_starts import Beginnings
+from priolab.client.browsers.page_state import LINGER_S, SEEN, Shown, may_sandbox, shown
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
 
 NETLOG = "netlog.json"

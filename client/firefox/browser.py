@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from priolab.client.browsers.beginnings import Beginnings
+from priolab.client.browsers.load_starts import Beginnings
+from priolab.client.browsers.page_state import LINGER_S, SEEN, Shown, may_sandbox, shown
 from priolab.client.browsers.program import awaited, running
-from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, may_sandbox, shown
 from priolab.client.firefox import profile
 from priolab.client.firefox.bidi import BidiError, Event, Session, session
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
 
 _LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")

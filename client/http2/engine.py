@@ -15,10 +15,10 @@ from h2.settings import SettingCodes, Settings
 from hyperframe.frame import DataFrame
 
 from priolab.client.dialects import chain_parent
+from priolab.client.flow_control_probe import PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.client.http2.frames import FrameScanner, FrameTooLarge, priority_update
-from priolab.client.loads import LoadFailed, Loads
+from priolab.client.load_scheduler import LoadFailed, Loads
 from priolab.client.records import Record
-from priolab.client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Disturbance, Plan, Position, Request

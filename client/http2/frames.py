@@ -12,8 +12,8 @@ Rules:
 
 from collections.abc import Iterator
 
+from priolab.client.data_frames import DataHeader, DataPiece
 from priolab.client.http2.walker import Begun, FrameKind, FrameWalker
-from priolab.client.pieces import DataHeader, DataPiece
 
 _MOST_BYTES = 16_384
 """The initial value of SETTINGS_MAX_FRAME_SIZE (RFC 9113, 6.5.2)."""

@@ -24,9 +24,9 @@ from aioquic.quic.events import (
     StreamReset,
 )
 
+from priolab.client.flow_control_probe import MOST_PARKED_TURNS, PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.client.http3.windows import INITIAL_BYTES, HeldConnection
-from priolab.client.loads import LoadFailed, Loads
-from priolab.client.valve import MOST_PARKED_TURNS, PARKED_BYTES, WIDE_BYTES, Valve
+from priolab.client.load_scheduler import LoadFailed, Loads
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Plan, Request, Steps

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from priolab.client.http3.engine import Http3Engine
 from priolab.client.journal import Journal
-from priolab.client.telling import ENDED, connecting_deadline, told
+from priolab.client.progress import ENDED, connecting_deadline, told
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common import arrival
 from priolab.common.formats.plan import Plan

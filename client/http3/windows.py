@@ -1,4 +1,5 @@
-"""A QUIC connection whose windows grow only when the client enlarges them, as a probe needs it (client/valve.py).
+"""A QUIC connection whose windows grow only when the client enlarges them, as a probe needs it
+(client/flow_control_probe.py).
 
 Rules:
 1. aioquic by itself doubles a window of which more than half is used. To hold a window back, this class hides from

@@ -2,7 +2,7 @@
 
 Rules:
 1. Requests are GETs without a body, so only the client's receive windows matter. The client reopens a window when half
-   of it is used; in a probe client/valve.py enlarges the windows.
+   of it is used; in a probe client/flow_control_probe.py enlarges the windows.
 2. Pushed streams would take capacity of the link from requested streams. The client announces that it allows no pushed
    streams, as it does in HTTP/2. If the front opens a pushed stream nevertheless, the load fails.
 3. If received bytes violate the protocol, the events of the bytes before the violation are reported, too.
@@ -13,14 +13,14 @@ Rules:
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from priolab.client.loads import LoadFailed, Loads
-from priolab.client.pieces import DataHeader, DataPiece
+from priolab.client.data_frames import DataHeader, DataPiece
+from priolab.client.flow_control_probe import PARKED_BYTES, WIDE_BYTES, Valve
+from priolab.client.load_scheduler import LoadFailed, Loads
 from priolab.client.priorities import NO_ORDER_LEVEL
 from priolab.client.records import Record
 from priolab.client.spdy import frames
 from priolab.client.spdy.blocks import BlockReader, BlockWriter
 from priolab.client.spdy.frames import Breach, FrameReader, Setting
-from priolab.client.valve import PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.common.formats.events import Event
 from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Plan, Request

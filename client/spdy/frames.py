@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from priolab.client.pieces import DataHeader, DataPiece
+from priolab.client.data_frames import DataHeader, DataPiece
 
 VERSION = 3  # frames do not carry the minor version
 _HEADER_BYTES = 8

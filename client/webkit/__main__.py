@@ -16,9 +16,9 @@ from pathlib import Path
 
 from priolab.client.browsers import command
 from priolab.client.browsers.capture import Capture
-from priolab.client.browsers.captured import RESOLUTION_NS, carry_out
+from priolab.client.browsers.page_state import Shown
+from priolab.client.browsers.pcap_run import RESOLUTION_NS, carry_out
 from priolab.client.browsers.record import Browser
-from priolab.client.browsers.shown import Shown
 from priolab.client.webkit.browser import PRODUCT, SWITCHES, browse
 from priolab.common.formats.plan import Plan
 

@@ -20,11 +20,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from priolab.client.browsers import command
-from priolab.client.browsers.beginnings import Beginnings
 from priolab.client.browsers.capture import Capture
+from priolab.client.browsers.load_starts import Beginnings
+from priolab.client.browsers.page_state import LINGER_S, SEEN, Shown, shown
 from priolab.client.browsers.program import awaited, running
-from priolab.client.browsers.shown import LINGER_S, SEEN, Shown, shown
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.webkit.names import resolve_only
 from priolab.client.webkit.webdriver import Session, WebDriverError, ask, session
 from priolab.common.formats.plan import Plan

@@ -13,7 +13,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.layer import show_empty_files
 
 _CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>

@@ -34,10 +34,10 @@ from priolab.analysis.loads.probe import Probe, probe_of
 from priolab.analysis.loads.readings import Reply
 from priolab.client import dialects
 from priolab.client.dialects import Dialect
+from priolab.client.flow_control_probe import MOST_STEPS
 from priolab.client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
 from priolab.client.priorities import Priorities
 from priolab.client.transport import Deadline, TransportFailed
-from priolab.client.valve import MOST_STEPS
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import NAMES, Plan, Protocol, Steps
 from priolab.experiments.commands import site_load

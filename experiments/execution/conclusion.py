@@ -15,8 +15,8 @@ from priolab.analysis.loads.findings import findings
 from priolab.analysis.loads.hop_checks import hop_contradictions
 from priolab.analysis.loads.wire_checks import late_reads
 from priolab.analysis.records.runs import load_evidence, load_layers
+from priolab.client.flow_control_probe import MOST_PARKED_TURNS, MOST_STEPS
 from priolab.client.plan import STEPS
-from priolab.client.valve import MOST_PARKED_TURNS, MOST_STEPS
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Self
 
-from priolab.client.telling import ENDED
+from priolab.client.progress import ENDED
 
 _READ_BYTES = 65536
 _ENDED = ENDED.encode()

@@ -14,9 +14,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from priolab.client import dialects
+from priolab.client.flow_control_probe import MOST_STEPS
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind, page_plan
 from priolab.client.transport import Deadline, TransportFailed
-from priolab.client.valve import MOST_STEPS
 from priolab.common.formats.plan import Plan, Steps
 from priolab.experiments.commands.target import (
     authorities,

@@ -20,7 +20,7 @@ from hyperframe.frame import (
 from priolab.client.__main__ import run
 from priolab.client.dialects import PLAIN
 from priolab.client.http2.frames import priority_update
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.plan import STEPS
 from priolab.client.priorities import Priorities
 from priolab.client.transport import TransportFailed

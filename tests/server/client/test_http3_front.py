@@ -19,7 +19,7 @@ from aioquic.quic.events import ProtocolNegotiated, QuicEvent, StreamDataReceive
 
 from priolab.client.__main__ import run as run_client
 from priolab.client.dialects import PLAIN
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.priorities import Priorities
 from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Plan, Protocol

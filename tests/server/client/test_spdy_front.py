@@ -13,7 +13,7 @@ import pytest
 
 from priolab.client.__main__ import run as run_client
 from priolab.client.dialects import PLAIN
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.plan import PROBE_LEAST_BYTES, STEPS
 from priolab.client.priorities import Priorities
 from priolab.client.spdy.engine import SpdyEngine

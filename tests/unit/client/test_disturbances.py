@@ -5,7 +5,7 @@ from h2.errors import ErrorCodes
 from h2.events import StreamReset
 
 from priolab.client.dialects import HEADER
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.plan import DECOY, STEPS, page_plan, with_decoys
 from priolab.client.priorities import Priorities
 from priolab.common.formats.plan import Decoy, Disturbance, Plan, Protocol, Signals

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.events import Kind
 from tests.support.builders import maps
 from tests.unit.client.pair import OK, PAGE, Pair

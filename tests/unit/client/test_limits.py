@@ -11,7 +11,7 @@ import pytest
 from priolab.client.dialects import PLAIN
 from priolab.client.journal import Journal
 from priolab.client.limits import FREE_BYTES, FREE_PIECES, MOST_RESOURCE_BYTES, Limits
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.priorities import Priorities
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Plan, Protocol

@@ -46,7 +46,7 @@ def test_an_experiment_outside_of_its_places() -> None:
     found = imported(f"from priolab.experiments.cli import command_line; command_line(['run'])\n{FABRICS}")
     assert found & SLOW == {"cryptography"}
     assert not found & {
-        "priolab.client.loads",
+        "priolab.client.load_scheduler",
         "priolab.proxy.front",
         "priolab.experiments.hosts.namespaces.namespaces",
     }

@@ -13,7 +13,7 @@ from random import Random
 from priolab.client.dialects import PLAIN, Dialect, parse
 from priolab.client.engine import Engine
 from priolab.client.http2.engine import Http2Engine
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.plan import STEPS
 from priolab.client.priorities import Priorities
 from priolab.client.spdy.engine import SpdyEngine

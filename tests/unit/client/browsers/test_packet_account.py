@@ -11,7 +11,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from priolab.client.browsers.account import Account
+from priolab.client.browsers.browser_events import Account
 from priolab.client.browsers.capture import Packet
 from priolab.client.browsers.packet_account import account
 from priolab.client.browsers.record import Browser, document

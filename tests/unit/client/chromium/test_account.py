@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from priolab.client.browsers.account import Account
+from priolab.client.browsers.browser_events import Account
+from priolab.client.browsers.page_state import Shown
 from priolab.client.browsers.record import Browser, document
-from priolab.client.browsers.shown import Shown
 from priolab.client.browsers.tls13 import (
     APPLICATION_DATA,
     Direction,

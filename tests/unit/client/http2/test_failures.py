@@ -8,7 +8,7 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.events import Event, Kind
 from tests.unit.client.pair import IMAGE, PAGE, SCRIPT, Pair
 

@@ -8,8 +8,8 @@ from hyperframe.frame import DataFrame, Frame, HeadersFrame, PingFrame, Settings
 from hypothesis import given
 from hypothesis import strategies as st
 
+from priolab.client.data_frames import DataHeader, DataPiece
 from priolab.client.http2.frames import FrameScanner
-from priolab.client.pieces import DataHeader, DataPiece
 
 
 @dataclass(frozen=True, kw_only=True)

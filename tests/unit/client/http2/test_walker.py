@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from priolab.client.data_frames import DataPiece
 from priolab.client.http2.walker import PREFACE, Begun, Ended, FrameKind, FrameWalker
-from priolab.client.pieces import DataPiece
 
 
 def _frame(kind: int, payload: bytes, *, flags: int = 0, stream_id: int = 0) -> bytes:

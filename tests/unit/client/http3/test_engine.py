@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from priolab.client.dialects import PLAIN, UPDATE, Dialect
+from priolab.client.flow_control_probe import MOST_PARKED_TURNS, PARKED_BYTES
 from priolab.client.http3.engine import Http3Engine
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.plan import STEPS
 from priolab.client.priorities import Priorities
-from priolab.client.valve import MOST_PARKED_TURNS, PARKED_BYTES
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Protocol, Steps
 from priolab.proxy.certificate_files import Certificates

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.spdy.blocks import DICTIONARY
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps

@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from priolab.client.pieces import DataHeader, DataPiece
+from priolab.client.data_frames import DataHeader, DataPiece
 from priolab.client.spdy import frames
 from priolab.client.spdy.blocks import DICTIONARY, BlockReader, BlockWriter
 from priolab.client.spdy.frames import Block, Breach, DataEnd, FrameReader, Ping, Setting, WindowUpdate

@@ -2,8 +2,8 @@
 
 import pytest
 
+from priolab.client.flow_control_probe import MOST_STEPS
 from priolab.client.plan import STEPS
-from priolab.client.valve import MOST_STEPS
 from priolab.experiments.execution.conclusion import load_deadline_ns
 from priolab.experiments.scenario.knobs import scenario_from
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.client.loads import LoadFailed, Loads
+from priolab.client.load_scheduler import LoadFailed, Loads
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Request

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from priolab.client.journal import Journal
 from priolab.client.limits import Limits
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.formats.plan import Plan
 

@@ -3,7 +3,7 @@
 A call of `turn` means that nothing has arrived for a while. A step is an increase of the connection's window.
 """
 
-from priolab.client.valve import MOST_PARKED_TURNS, MOST_STEPS, WIDE_BYTES, Opening, Valve
+from priolab.client.flow_control_probe import MOST_PARKED_TURNS, MOST_STEPS, WIDE_BYTES, Opening, Valve
 
 
 def test_nothing_is_opened_before_all_have_begun() -> None:

@@ -8,9 +8,9 @@ Rules:
 
 from collections.abc import Iterable, Sequence
 
-from priolab.client.pieces import DataHeader, DataPiece
+from priolab.client.data_frames import DataHeader, DataPiece
+from priolab.client.flow_control_probe import Opening
 from priolab.client.records import Record
-from priolab.client.valve import Opening
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Plan, Request

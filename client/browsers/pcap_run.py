@@ -7,10 +7,10 @@ from pathlib import Path
 from priolab.client.browsers import command
 from priolab.client.browsers.capture import Capture, capturing
 from priolab.client.browsers.packet_account import account
+from priolab.client.browsers.page_state import Shown
 from priolab.client.browsers.record import Browser
-from priolab.client.browsers.shown import Shown
 from priolab.client.browsers.tls13 import Unreadable, read_secrets
-from priolab.client.loads import LoadFailed
+from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
 
 RESOLUTION_NS = 1

@@ -20,9 +20,9 @@ from h2.errors import ErrorCodes
 
 from priolab.client.browsers.connections import Connection
 from priolab.client.browsers.tls13 import Plaintext
+from priolab.client.data_frames import DataPiece
 from priolab.client.http2.walker import Begun, Ended, FrameKind, FrameWalker
-from priolab.client.loads import LoadFailed
-from priolab.client.pieces import DataPiece
+from priolab.client.load_scheduler import LoadFailed
 from priolab.client.records import Record
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Plan, Position
