@@ -1,6 +1,6 @@
 """The settings of a place that follow from the commands of tc(8), ip(8) and ethtool(8) with which the lab makes a link.
 
-The names are those of a picture of the place (common/picture). An option that a command does not name has the value
+The names are those of a picture of the place (common/snapshot). An option that a command does not name has the value
 that stands for "off", so every option of netem, tbf and pfifo has a requested value. Of the other qdiscs a command asks
 for the kind alone here; netem/disciplines.py compares their limits and ECN. Pure.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from priolab.common.packets import PACKET_BYTES
-from priolab.common.picture.queues import netem_limit, qdisc_name
+from priolab.common.snapshot.queues import netem_limit, qdisc_name
 
 _NS = {"us": 10**3, "ms": 10**6, "s": 10**9}
 _BITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}

@@ -53,7 +53,7 @@ class Qdiscs:
         return self.parsed(self._conversation.ask(self._question))
 
     def inquiry(self) -> Inquiry:
-        """Returns the request for the statistics, for a batch (common/batches.py) that sends it."""
+        """Returns the request for the statistics, for a batch (common/kernel_sampling.py) that sends it."""
         return self._conversation.inquiry(self._question, _ANSWER_BYTES)
 
     def parsed(self, answers: Iterable[bytes]) -> dict[tc.Stage, Statistics]:
@@ -111,7 +111,7 @@ class QueueJournal:
         return [place.inquiry() for place in self._places] if self._next_ns else []
 
     def leave_out(self, until_ns: int, samples: int) -> None:
-        """Takes no samples before until_ns, nor before a batch has recorded so many (common/batches.py)."""
+        """Takes no samples before until_ns, nor before a batch has recorded so many (common/kernel_sampling.py)."""
         self._next_ns, self._awaited = until_ns, samples
 
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:

@@ -32,7 +32,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Self
 
-from priolab.common.picture.queues import qdisc_name
+from priolab.common.snapshot.queues import qdisc_name
 from priolab.netem import disciplines, tc
 from priolab.netem.changes import RateChanges, beside
 from priolab.netem.link import Link, Qdisc

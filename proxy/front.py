@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from priolab.common.patience import READY_S
+from priolab.common.timeouts import READY_S
 from priolab.proxy.certificate_files import Certificates
 from priolab.proxy.readiness import wait_until_ready
 from priolab.proxy.server import CATALOGUE, Server

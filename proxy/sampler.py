@@ -12,7 +12,8 @@ Rules:
 5. Until a process has the connection, the sampler searches for it every 0.1 s, and after ten seconds more and more
    seldom, but at least every two seconds: on a slow link a handshake takes minutes. At the first sample of the socket,
    the search begins anew soon.
-6. While the kernel takes the samples of the socket in batches (common/batches.py), the sampler takes none itself.
+6. While the kernel takes the samples of the socket in batches (common/kernel_sampling.py), the sampler takes none
+itself.
 """
 
 import os

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from priolab.common.formats.plan import Change, Group, Plan, Position, Signals
-from priolab.common.signals import Tree, incremental, urgency
+from priolab.common.priority_signals import Tree, incremental, urgency
 
 
 @dataclass(frozen=True, kw_only=True)

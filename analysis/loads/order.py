@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Group
-from priolab.common.signals import Asked, Saying, Wishes, from_text
+from priolab.common.priority_signals import Asked, Saying, Wishes, from_text
 
 _SPEAKS = (Kind.REQUEST_SENT, Kind.PRIORITY_SENT)
 

@@ -26,7 +26,7 @@ from priolab.client.load_scheduler import LoadFailed
 from priolab.client.records import Record
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Plan, Position
-from priolab.common.signals import Asked, Saying, Wishes, as_text
+from priolab.common.priority_signals import Asked, Saying, Wishes, as_text
 
 FIRST_WINDOW_BYTES = 65_535
 """The window of a connection, and of its streams unless SETTINGS say otherwise (RFC 9113, 6.9.2)."""

@@ -36,7 +36,7 @@ from priolab.client.browsers.tls13 import (
 from priolab.client.http2.walker import PREFACE, Ended, FrameKind, FrameWalker
 from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
-from priolab.common.signals import Saying
+from priolab.common.priority_signals import Saying
 from priolab.common.tcp_streams import Stream, connections
 
 

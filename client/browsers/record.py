@@ -8,7 +8,7 @@ from typing import Any
 from priolab.client.browsers.browser_events import Account, SentRequest, initial_window_bytes
 from priolab.client.browsers.page_state import Shown, may_sandbox
 from priolab.common.formats.plan import Plan
-from priolab.common.signals import Asked, Saying
+from priolab.common.priority_signals import Asked, Saying
 
 FORMAT = 1
 _NO_RFC7540_PRIORITIES = "id:9 "

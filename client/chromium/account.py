@@ -16,7 +16,7 @@ from priolab.client.chromium.netlog import END, Entry, Netlog, NetlogError
 from priolab.client.http2.walker import Ended, FrameKind, FrameWalker
 from priolab.client.load_scheduler import LoadFailed
 from priolab.common.formats.plan import Plan
-from priolab.common.signals import Saying
+from priolab.common.priority_signals import Saying
 
 SENT = "HTTP2_SESSION_SEND_HEADERS"
 

@@ -22,7 +22,7 @@ from priolab.client.records import Record
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Disturbance, Plan, Position, Request
-from priolab.common.signals import as_text
+from priolab.common.priority_signals import as_text
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
 _INITIAL_CONNECTION_WINDOW = 65_535  # RFC 9113, 6.9.2: a setting cannot change it, only WINDOW_UPDATE can

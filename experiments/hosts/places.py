@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from priolab.common.batches import BatchSampler
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.samples import OptionsSample
+from priolab.common.kernel_sampling import BatchSampler
 from priolab.common.tuning import TunerKind
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt

@@ -10,14 +10,14 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from priolab.common.picture.picture import Picture
+from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.experiments.hosts.namespaces.namespaces import Namespaces
 from priolab.experiments.scenario.scenario import ShaperAt
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.pair import WARM_UP
 
 
-def rehearse() -> Mapping[str, Picture]:
+def rehearse() -> Mapping[str, SettingsSnapshot]:
     """Makes places, uses them once, and removes them. Raises StepFailed and OSError.
 
     Returns the pictures of the places as they were made, by their names.

@@ -4,7 +4,7 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from priolab.common.picture.picture import Picture
+from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.experiments.hosts.inside import QUIC, InGuest
 from priolab.experiments.hosts.namespaces.namespaces import known_beforehand, refer_to
 from priolab.experiments.hosts.warm_up import rehearse
@@ -48,12 +48,12 @@ def begin() -> None:
     import priolab.client.http3.session  # noqa: F401
 
 
-def warm_up() -> Mapping[str, Picture]:
+def warm_up() -> Mapping[str, SettingsSnapshot]:
     """Makes the hosts of an experiment and uses them; returns their pictures as they were made, by name."""
     return rehearse()
 
 
-def use(found: Mapping[str, Picture]) -> None:
+def use(found: Mapping[str, SettingsSnapshot]) -> None:
     """Makes the pictures the references of all hosts."""
     refer_to(found)
 

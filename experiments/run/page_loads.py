@@ -8,14 +8,14 @@ from functools import partial
 
 from priolab.client.plan import DECOY_QUERY, page_plan
 from priolab.client.priorities import Priorities
-from priolab.common.batches import Batches, batches
 from priolab.common.formats.counters import Counters, FrontReading
 from priolab.common.formats.files import write_json
 from priolab.common.formats.plan import Plan, Protocol
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample
-from priolab.common.patience import BLAME_S
+from priolab.common.kernel_sampling import Batches, batches
 from priolab.common.sleeping import sleep_until
+from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.places import CLIENT_PORT, SERVER_NAME, ActiveTuner, Places, Sampling
 from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder

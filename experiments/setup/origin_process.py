@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from priolab.common.patience import READY_S
+from priolab.common.timeouts import READY_S
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.home import ROOT
 from priolab.testbed.process.processes import Process

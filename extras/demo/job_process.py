@@ -6,7 +6,7 @@ import signal
 from asyncio.subprocess import PIPE, STDOUT, Process
 from functools import partial
 
-from priolab.common.in_turn import PROCESS, STOPPED, answer_of, request
+from priolab.common.command_server import PROCESS, STOPPED, answer_of, request
 from priolab.extras.demo.job import DemoJob, JobState
 from priolab.testbed.process.processes import die_with_parent, module
 from priolab.testbed.process.search_path import program_environment

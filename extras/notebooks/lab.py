@@ -31,7 +31,7 @@ from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Experiment, Run, load_experiment
 from priolab.analysis.reports.summary import typical
 from priolab.analysis.sweeps.folder import Sweep, load_sweep
-from priolab.common import in_turn
+from priolab.common import command_server
 from priolab.common.formats.run import LedgerRecord
 from priolab.extras.reproduction.figures import Figures
 from priolab.testbed.home import ROOT
@@ -172,7 +172,7 @@ class _Commands:
 
     def ask(self, words: Sequence[str]) -> subprocess.Popen[str]:
         """Has the process carry out a command. The process is a new one if there is none in this environment."""
-        asked = in_turn.request(words)
+        asked = command_server.request(words)
         if self._process is not None and self._environment == os.environ:
             assert self._process.stdin is not None
             with suppress(BrokenPipeError):  # the process has ended
@@ -182,7 +182,7 @@ class _Commands:
         self.end()
         self._environment = dict(os.environ)
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", in_turn.PROCESS, asked],
+            [sys.executable, "-P", "-m", command_server.PROCESS, asked],
             cwd=_ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -209,12 +209,12 @@ def _folder(command_name: str, words: Sequence[str], line: _Line) -> Path:
     last, answer = "", None
     try:
         for said in process.stdout:
-            if answer := in_turn.answer_of(said):
+            if answer := command_server.answer_of(said):
                 break
             last = said.strip() or last
             line.tell(last)
     finally:
-        if answer is None or answer.code >= in_turn.STOPPED:
+        if answer is None or answer.code >= command_server.STOPPED:
             _commands.end()
     if answer is None or answer.code:
         raise RuntimeError(last or f"priolab {command_name} ended without an answer")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from priolab.common.batches import BatchSampler
+from priolab.common.kernel_sampling import BatchSampler
 from priolab.netem.interface_counters import Received
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.process.processes import Process
@@ -24,7 +24,7 @@ class Addresses:
 
 @dataclass(frozen=True, kw_only=True)
 class Portrayed:
-    """A place's settings by name (common/picture). asked: the lab's requests. seen: what is there.
+    """A place's settings by name (common/snapshot). asked: the lab's requests. seen: what is there.
 
     unusual: settings that the place began with, as NAME=VALUE, and that are not Linux's defaults: the machine's own.
     """

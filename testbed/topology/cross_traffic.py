@@ -14,8 +14,8 @@ from pathlib import Path
 
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import CrossSample
-from priolab.common.patience import HELPER_S
 from priolab.common.socket_diag import Connections
+from priolab.common.timeouts import HELPER_S
 from priolab.netem.link import Link
 from priolab.netem.shaper import also_from
 from priolab.netem.shaper_kind import Shaper

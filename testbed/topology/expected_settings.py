@@ -1,4 +1,4 @@
-"""The settings that a place should have, to be compared with the place's picture (common/picture).
+"""The settings that a place should have, to be compared with the place's picture (common/snapshot).
 
 Rules:
 1. The reference is the place's picture before any server or link. In a guest it is read once, before the first run:
@@ -10,8 +10,8 @@ Rules:
 
 from collections.abc import Mapping, Sequence
 
-from priolab.common.picture.picture import Picture
-from priolab.common.picture.usual import unusual
+from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
+from priolab.common.snapshot.usual import unusual
 from priolab.netem.expected_qdiscs import ExpectedQdiscs, expected_qdiscs
 
 
@@ -19,19 +19,19 @@ class ExpectedSettings:
     """The settings asked of a place."""
 
     def __init__(self) -> None:
-        self._reference: Picture = {}
+        self._reference: SettingsSnapshot = {}
         self._declared: dict[str, str] = {}
         self._made: Sequence[ExpectedQdiscs] = ()
         self._devices: set[str] = set()
         self._open: set[str] = set()
-        self._first: Picture | None = None
+        self._first: SettingsSnapshot | None = None
 
-    def begin(self, reference: Picture) -> None:
+    def begin(self, reference: SettingsSnapshot) -> None:
         """Sets the reference. What has been declared so far is part of it."""
         self.refer_to(reference)
         self._declared = {}
 
-    def refer_to(self, reference: Picture) -> None:
+    def refer_to(self, reference: SettingsSnapshot) -> None:
         """Sets the reference, and keeps what has been declared."""
         self._reference = reference
 
@@ -54,7 +54,7 @@ class ExpectedSettings:
         """Declares settings that the lab changes during the loads, and whose changes other checks follow."""
         self._open |= {*names}
 
-    def requested(self, seen: Picture) -> Picture:
+    def requested(self, seen: SettingsSnapshot) -> SettingsSnapshot:
         """Returns the requested settings. seen: the picture of the place; what rule 3 takes from it is its first."""
         if self._first is None:
             self._first = seen
@@ -74,7 +74,7 @@ class ExpectedSettings:
         """Returns the machine's own settings that the lab did not set."""
         return unusual({name: each for name, each in self._reference.items() if name not in self._declared})
 
-    def _exists(self, name: str, seen: Picture) -> bool:
+    def _exists(self, name: str, seen: SettingsSnapshot) -> bool:
         """False for a sysctl that neither the place nor its reference has, such as those of all devices at once."""
         return not name.startswith("net.") or name in seen or name in self._reference
 
@@ -88,7 +88,7 @@ class ExpectedSettings:
         qdisc = name.split(",")[0]
         return words[0] == "qdisc" and self._declared.get(f"{qdisc}, kind") not in (None, "netem", "tbf", "pfifo")
 
-    def _of_new_devices(self) -> Picture:
+    def _of_new_devices(self) -> SettingsSnapshot:
         """Returns what every device of the lab has in common, for the devices that it added.
 
         It does not apply to a device that the reference has, as that of a container may have.

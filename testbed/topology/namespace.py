@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from priolab.common.netlink import Conversation
-from priolab.common.picture.picture import Picture, read
+from priolab.common.snapshot.settings_snapshot import SettingsSnapshot, read
 from priolab.netem.interface_counters import Received, read_counts, received
 from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
@@ -173,7 +173,7 @@ class Namespace:
         with self.entered():
             return " ".join(_sysctl(name).read_text().split())
 
-    def picture(self) -> Picture:
+    def picture(self) -> SettingsSnapshot:
         """Returns the picture of the place. Raises StepFailed."""
         with self.entered():
             try:

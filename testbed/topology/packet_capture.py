@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from priolab.common.patience import HELPER_S
+from priolab.common.timeouts import HELPER_S
 from priolab.testbed.errors import InvalidRun, StepFailed
 from priolab.testbed.process.processes import Process, wait_until
 from priolab.testbed.process.program_logs import tail

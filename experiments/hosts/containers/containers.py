@@ -19,7 +19,7 @@ from priolab.common.clock_route import ClockRoute
 from priolab.common.descriptors import read_beginning
 from priolab.common.formats.files import write_json
 from priolab.common.formats.samples import OptionsSample
-from priolab.common.patience import READY_S
+from priolab.common.timeouts import READY_S
 from priolab.common.tuning import TunerKind
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel, own_files
 from priolab.experiments.hosts.containers.compose_override import ComposeOverride

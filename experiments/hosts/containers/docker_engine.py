@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from priolab.common.patience import READY_S
+from priolab.common.timeouts import READY_S
 from priolab.experiments.hosts.places import run_label
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder

@@ -1,4 +1,4 @@
-"""The pictures of the containers' network namespaces (common/picture).
+"""The pictures of the containers' network namespaces (common/snapshot).
 
 Rules:
 1. The reference is the first picture, which is read when everything runs: the engine makes a container's namespace and
@@ -14,7 +14,7 @@ from priolab.testbed.topology.expected_settings import ExpectedSettings
 
 _SEEN = ("client", "front", "link")
 HIDDEN = ("origin",)
-_READ = ("python3", "-m", "priolab.common.picture")
+_READ = ("python3", "-m", "priolab.common.snapshot")
 
 
 class ContainerPictures:

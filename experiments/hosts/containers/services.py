@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from priolab.common.patience import BLAME_S
+from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.hosts.containers.docker_engine import STEP_S
 from priolab.testbed.process import processes

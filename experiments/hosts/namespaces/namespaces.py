@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 from priolab.client import __main__ as client
 from priolab.common import clock_quality
 from priolab.common.clock_route import ClockRoute, route_of
-from priolab.common.patience import BLAME_S
-from priolab.common.picture.picture import Picture
+from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.common.socket_diag import SocketDiag
+from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.counting import counting
 from priolab.experiments.hosts.namespaces import front_place, front_shaper
 from priolab.experiments.hosts.namespaces.end_sockets import EndSockets
@@ -180,7 +180,7 @@ class Namespaces:
         for place in self._places:
             place.portrait.begin(known.get(place.name) or place.picture())
 
-    def references(self) -> Mapping[str, Picture]:
+    def references(self) -> Mapping[str, SettingsSnapshot]:
         """Returns the pictures of the places, by their names, for places of the same kernel that are made later."""
         return {place.name: place.picture() for place in self._places}
 
@@ -377,10 +377,10 @@ def known_beforehand(node: str) -> None:
     _node_route(node)
 
 
-_references: Mapping[str, Picture] = {}
+_references: Mapping[str, SettingsSnapshot] = {}
 
 
-def refer_to(references: Mapping[str, Picture]) -> None:
+def refer_to(references: Mapping[str, SettingsSnapshot]) -> None:
     """Sets the references of all places that this process and its forks make; see Namespaces.references."""
     global _references
     _references = references

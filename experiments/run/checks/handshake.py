@@ -29,8 +29,8 @@ def check_handshake(
 ) -> None:
     """Checks that the connection was made with the settings of its ends. Raises InvalidRun.
 
-    client, front: the settings of both places by name (common/picture). ecn: True if it was asked for. own: True if the
-    front is a user's, which may set the sizes of its own socket.
+    client, front: the settings of both places by name (common/snapshot). ecn: True if it was asked for. own: True if
+    the front is a user's, which may set the sizes of its own socket.
     """
     of_sizes = () if own else _sizes(negotiated, client, front)
     # A lost SYN, or a mark on one, makes the first congestion window smaller.

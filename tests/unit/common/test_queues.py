@@ -4,7 +4,7 @@ import struct
 from collections.abc import Iterator
 
 from priolab.common.netlink import Conversation, attribute
-from priolab.common.picture.queues import queues
+from priolab.common.snapshot.queues import queues
 
 
 class _Kernel(Conversation):

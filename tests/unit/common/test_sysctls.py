@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.common.picture import sysctls
+from priolab.common.snapshot import sysctls
 
 
 def test_the_parameters_of_congestion_controls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from priolab.common.picture.queues import netem_limit
+from priolab.common.snapshot.queues import netem_limit
 from priolab.netem import sender_bottleneck, shaper
 from priolab.netem.expected_qdiscs import expected_qdiscs
 from priolab.netem.link import Link

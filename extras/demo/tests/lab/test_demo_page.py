@@ -260,7 +260,7 @@ def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
 
 def _of_jobs(demo: Demo) -> set[str]:
     """Return the command lines of the processes that carry out jobs, or wait for one."""
-    return {line for line in demo.lab.processes() if "priolab.experiments.in_turn" in line}
+    return {line for line in demo.lab.processes() if "priolab.experiments.command_server" in line}
 
 
 @pytest.mark.usefixtures("slides")

@@ -362,7 +362,7 @@ def test_a_job_that_there_is_not(demo: Demo, client: httpx.Client, number: str) 
 def _children(demo: Demo) -> list[str]:
     """Return the command lines of the demo's child processes that carry out runs."""
     own = Path(f"/proc/{demo.process.pid}/task/{demo.process.pid}/children").read_text().split()
-    return [words for pid in own if "priolab.experiments.in_turn" in (words := words_of(int(pid)))]
+    return [words for pid in own if "priolab.experiments.command_server" in (words := words_of(int(pid)))]
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.common.in_turn import words_of
+from priolab.common.command_server import words_of
 from priolab.extras.demo.job import JobState
 from priolab.extras.demo.tests.server.queued import Child, claimed, heard, opened, run, until
 from priolab.extras.demo.tests.server.queued import child as child

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from priolab.common.in_turn import words_of
+from priolab.common.command_server import words_of
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.demo import job_queue
 from priolab.extras.demo.job import Claim, JobState
@@ -65,7 +65,7 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
     run(scene())
     (line,) = child.begun()
     _, *given, request = line.split(maxsplit=4)
-    assert given == ["-P", "-m", "priolab.experiments.in_turn"]
+    assert given == ["-P", "-m", "priolab.experiments.command_server"]
     words = words_of(request)
     assert words[:2] == ["run", "--print-folder"]
     knobs = {word.partition("=")[0] for word in words[2:]}

@@ -12,7 +12,7 @@ from IPython.display import Image, Markdown
 
 from priolab.analysis.records.runs import Experiment, load_experiment
 from priolab.analysis.sweeps.folder import load_sweep
-from priolab.common.in_turn import Answer, answer_of
+from priolab.common.command_server import Answer, answer_of
 from priolab.extras.notebooks import lab, views
 from priolab.testbed.home import ROOT
 

@@ -23,7 +23,7 @@ from priolab.common.formats.plan import Plan, Position, Protocol, Request, Signa
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.samples import QueueSample, SocketSample
 from priolab.common.formats.scenario import ViaRecord
-from priolab.common.signals import as_text
+from priolab.common.priority_signals import as_text
 from tests.support import builders
 from tests.support.builders import MS, socket_sample
 from tests.support.pages import page_of_parts, part

@@ -23,7 +23,7 @@ class Engine:
 
     def run(self, service: str, command: Sequence[str]) -> str:
         """Return the picture of a service."""
-        assert list(command) == ["python3", "-m", "priolab.common.picture"]
+        assert list(command) == ["python3", "-m", "priolab.common.snapshot"]
         return json.dumps(self.pictures[service])
 
 

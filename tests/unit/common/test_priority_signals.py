@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.common.formats.plan import Position
-from priolab.common.signals import Saying, Wishes, as_text, from_text, incremental, urgency
+from priolab.common.priority_signals import Saying, Wishes, as_text, from_text, incremental, urgency
 
 _IMAGE, _SCRIPT = 3, 5
 

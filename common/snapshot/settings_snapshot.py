@@ -10,16 +10,16 @@ Rules:
 import socket
 
 from priolab.common.netlink import Conversation
-from priolab.common.picture.devices import devices
-from priolab.common.picture.queues import queues
-from priolab.common.picture.routes import routes
-from priolab.common.picture.sysctls import sysctls
+from priolab.common.snapshot.devices import devices
+from priolab.common.snapshot.queues import queues
+from priolab.common.snapshot.routes import routes
+from priolab.common.snapshot.sysctls import sysctls
 
-Picture = dict[str, str]
+SettingsSnapshot = dict[str, str]
 """The settings of a namespace: their values by name."""
 
 
-def read(*, of_tcp: bool = True) -> Picture:
+def read(*, of_tcp: bool = True) -> SettingsSnapshot:
     """Returns the picture of this thread's network namespace. Raises OSError.
 
     of_tcp: False to leave out the sysctls of TCP, in a place that only forwards packets.

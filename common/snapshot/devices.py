@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from priolab.common.netlink import Conversation, attribute, attributes, question
-from priolab.common.picture.attributes import entries, text
+from priolab.common.snapshot.attributes import entries, text
 
 _GET_LINK = 18  # RTM_GETLINK, <linux/rtnetlink.h>
 _LINK = struct.Struct("=BxHiII")  # struct ifinfomsg: family, type, index, flags, change

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Iterator, Mapping
 
 from priolab.common.netlink import Conversation, attribute, attributes, question
-from priolab.common.picture.attributes import entries, text, value
+from priolab.common.snapshot.attributes import entries, text, value
 
 _GET_QDISC, _GET_FILTER = 38, 46  # RTM_GET*, <linux/rtnetlink.h>
 _HEADER = struct.Struct("=B3xiIII")  # struct tcmsg: family, index of the device, handle, parent, info

@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator, Mapping
 
 from priolab.common.netlink import Conversation, attributes, question
-from priolab.common.picture.attributes import entries, text, value
+from priolab.common.snapshot.attributes import entries, text, value
 
 _GET_ROUTE, _GET_NEIGHBOUR, _GET_RULE = 26, 30, 34  # RTM_GET*, <linux/rtnetlink.h>
 _ROUTE = struct.Struct("=8BI")  # struct rtmsg: family, two prefix lengths, tos, table, protocol, scope, type, flags

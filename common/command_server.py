@@ -1,14 +1,14 @@
 """The messages between the process that carries out commands in turn and the program that asks it to.
 
-The process is `priolab.experiments.in_turn`. What a command writes reaches the program as it comes. The answer follows
-in one line, which begins with the character RS, as in RFC 7464.
+The process is `priolab.experiments.command_server`. What a command writes reaches the program as it comes. The answer
+follows in one line, which begins with the character RS, as in RFC 7464.
 """
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-PROCESS = "priolab.experiments.in_turn"
+PROCESS = "priolab.experiments.command_server"
 """The module to start, with the first request as its argument. It reads further requests from its standard input."""
 
 STOPPED = 128

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from priolab.common.batches import SAMPLES, Batches, batches
+from priolab.common.kernel_sampling import SAMPLES, Batches, batches
 from priolab.common.netlink import Conversation, Inquiry, question
 
 _GET_LINK = 18  # RTM_GETLINK

@@ -1,7 +1,7 @@
-"""Carries out commands in turn, in one process: `python -m priolab.experiments.in_turn REQUEST`.
+"""Carries out commands in turn, in one process: `python -m priolab.experiments.command_server REQUEST`.
 
-The demo and the notebooks start it (common/in_turn.py). Each command but the first saves the start of Python. Its runs
-find the guest of the command before (docs/decisions/0011-guest.md).
+The demo and the notebooks start it (common/command_server.py). Each command but the first saves the start of Python.
+Its runs find the guest of the command before (docs/decisions/0011-guest.md).
 
 Rules:
 1. The first request is the argument. Each line of standard input is a further one; the end of the input ends the
@@ -16,7 +16,7 @@ import sys
 from contextlib import redirect_stdout
 from io import StringIO
 
-from priolab.common.in_turn import PROCESS, STOPPED, Answer, answer_line, words_of
+from priolab.common.command_server import PROCESS, STOPPED, Answer, answer_line, words_of
 from priolab.experiments.__main__ import guarded
 
 _MOST_KEPT = 2

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from priolab.common.in_turn import PROCESS, Answer, answer_of, request
+from priolab.common.command_server import PROCESS, Answer, answer_of, request
 from priolab.common.running import finished
 
 _END_S = 20.0
 _CHANGED = """
 import os
-from priolab.experiments import in_turn
+from priolab.experiments import command_server
 from priolab.experiments.results import digest
 digests = iter(["old", "new"])
 digest.code = lambda: next(digests)
 os.execv = lambda program, words: print(*words[1:])
-in_turn.guarded(in_turn._carry_out)
+command_server.guarded(command_server._carry_out)
 """
 
 
