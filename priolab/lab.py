@@ -180,7 +180,7 @@ class Experiment:
         if name not in FIGURES:
             raise ScenarioError("figure", name, ", ".join(FIGURES))
         _library("vl_convert")
-        drawn = import_module("priolab.analysis.figures.album").FIGURES[name](self._experiment)
+        drawn = import_module("priolab.analysis.figures.all_figures").FIGURES[name](self._experiment)
         if drawn is None:
             raise ScenarioError("figure", name, "a figure for which the runs have data")
         return Figure(drawn)

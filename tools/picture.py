@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Mapping
 
 from priolab.analysis.figures import picture
-from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.figures.all_figures import FIGURES
 from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.invocation import request_from

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.findings import judgement
 from priolab.analysis.loads.ledger import Ledger
+from priolab.analysis.loads.ledger_builder import NoLedger, ledger
 from priolab.analysis.loads.metrics import PageLoad, measured_load
 from priolab.analysis.loads.verdict import Judgement
 from priolab.analysis.records.link_words import link_words

@@ -1,7 +1,7 @@
 """Draws a plot of the knee's figure: measures of a network against LOWAT, in plain Vega-Lite.
 
 LOWAT is on a logarithmic axis. LOWAT unset is at the right end, not joined to the other values. Vertical bars are
-bootstrap intervals. The grey band is the noise band (analysis/sweeps/spread.py) around the median of one value of
+bootstrap intervals. The grey band is the noise band (analysis/sweeps/noise_band.py) around the median of one value of
 LOWAT, the base. In the plot of goodput the base is LOWAT unset or, if too few of its runs are ok, the largest fixed
 value. In the other plot the base is the value with the soonest first byte, and the band begins at the base's median.
 Another value differs measurably from the base if its median is outside the band, and its bar does not overlap the

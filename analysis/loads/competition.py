@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.metrics import ResourceTimes
-from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.requested_order import AskedOrder
 
 _TENTH = 0.1
 

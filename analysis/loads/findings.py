@@ -4,15 +4,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.cost import costs
 from priolab.analysis.loads.flow_control import windows_of
 from priolab.analysis.loads.interleaving import Interleaving
+from priolab.analysis.loads.ledger_builder import NoLedger, ledger
 from priolab.analysis.loads.limits import Ends, limits
+from priolab.analysis.loads.lower_bound import Bound, Inversion, bound, inversion
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, page_loads, with_rate
-from priolab.analysis.loads.oracle import Bound, Inversion, bound, inversion
-from priolab.analysis.loads.order import AskedOrder
 from priolab.analysis.loads.probe import Probe, judge_probe, probe_of
+from priolab.analysis.loads.requested_order import AskedOrder
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers

@@ -16,8 +16,8 @@ read in twenty may follow a gap.
 
 from dataclasses import dataclass
 
+from priolab.analysis.loads.lower_bound import page_crossed_ns
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
-from priolab.analysis.loads.oracle import page_crossed_ns
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.analysis.records.samples import earliest, latest

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from priolab.analysis.loads.estimate import Estimate
-from priolab.analysis.loads.pipe import Pipe
+from priolab.analysis.loads.link_model import Pipe
 from priolab.analysis.records.runs import Layers
 from priolab.analysis.records.samples import latest
 from priolab.common.formats.samples import SocketSample

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
-from priolab.analysis.loads.crossing import Crossing, crossing
+from priolab.analysis.loads.capture_match import Crossing, crossing
 from priolab.analysis.loads.estimate import Estimate
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.looks import Looks, reached

@@ -32,7 +32,7 @@ from functools import cached_property
 from priolab.analysis.loads.competition import Competition, competition
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
-from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.requested_order import AskedOrder
 from priolab.common.formats.page import called
 from priolab.common.formats.run import Verdict
 

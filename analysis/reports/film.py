@@ -2,7 +2,7 @@
 
 A film has recorded data only, nothing is interpolated: the samples of the front's socket, and the client's arrivals,
 which are more frequent than the samples. A position is a number of bytes of the TCP stream
-(analysis/loads/whereabouts.py). Position 0 is the end of the bytes that had arrived before the page's request. The
+(analysis/loads/byte_positions.py). Position 0 is the end of the bytes that had arrived before the page's request. The
 film's *tape* is the list of the TLS records with their payload, so that a position can be converted to bytes of the
 important resources and of the others.
 
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from priolab.analysis.loads.byte_positions import Whereabouts, whereabouts
 from priolab.analysis.loads.metrics import PageLoad, measured_load
-from priolab.analysis.loads.whereabouts import Whereabouts, whereabouts
 from priolab.analysis.records.runs import Evidence, Layers, Run
 from priolab.common.formats.events import Event
 from priolab.common.formats.page import Resource, called

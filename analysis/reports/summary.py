@@ -9,7 +9,7 @@ from typing import Any
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import WORDS
 from priolab.analysis.records.runs import Experiment, Run, load_run, read_experiment
-from priolab.analysis.reports.advice import advice
+from priolab.analysis.reports.notes import advice
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.run import Verdict
 

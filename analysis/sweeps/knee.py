@@ -18,8 +18,8 @@
    beats is in the set. So are all values of a circle, if no value outside the circle beats one of them. The set is
    never empty.
 
-analysis/sweeps/spread.py decides which differences are measurable. LOWAT=auto is not considered;
-analysis/sweeps/steered.py compares it with the best fixed value.
+analysis/sweeps/noise_band.py decides which differences are measurable. LOWAT=auto is not considered;
+analysis/sweeps/auto_vs_fixed.py compares it with the best fixed value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Level, Network
-from priolab.analysis.sweeps.spread import Difference, Spread, difference, spreads
+from priolab.analysis.sweeps.noise_band import Difference, Spread, difference, spreads
 
 LOSS = 0.01
 """A value of LOWAT is out if it costs more than this fraction of goodput."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import mean
 
+from priolab.analysis.sweeps.auto_vs_fixed import LATER
 from priolab.analysis.sweeps.network_knobs import AUTO
-from priolab.analysis.sweeps.steered import LATER
 
 
 @dataclass(frozen=True, kw_only=True)

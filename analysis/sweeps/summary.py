@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, to_builtins
 
 from priolab.analysis.sweeps import words
+from priolab.analysis.sweeps.auto_vs_fixed import Judgement, judge
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.folder import Sweep, Trouble
 from priolab.analysis.sweeps.knee import Knee, find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Level, Network, networks
-from priolab.analysis.sweeps.promise import PROMISED, promised
-from priolab.analysis.sweeps.spread import Spread
-from priolab.analysis.sweeps.steered import Judgement, judge
+from priolab.analysis.sweeps.noise_band import Spread
+from priolab.analysis.sweeps.validation import PROMISED, promised
 
 SUMMARY_FORMAT: Literal[1] = 1
 """The version of the summary's format. The format of sweep.json has its own version."""

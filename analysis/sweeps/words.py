@@ -2,13 +2,13 @@
 
 from math import isinf
 
+from priolab.analysis.sweeps.auto_vs_fixed import Judgement
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import LOSS, Knee, goodput_part
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.network_knobs import NONE
 from priolab.analysis.sweeps.networks import Level, Network
-from priolab.analysis.sweeps.spread import Difference
-from priolab.analysis.sweeps.steered import Judgement
+from priolab.analysis.sweeps.noise_band import Difference
 from priolab.common.amounts import kibibytes, milliseconds, rate
 
 ARTICLE = "131072"

@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 
-from priolab.analysis.figures import album
+from priolab.analysis.figures import all_figures
 from priolab.analysis.records.runs import load_experiment
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
@@ -24,7 +24,7 @@ def draw(options: Namespace, report: Report) -> int:
     try:
         experiment = load_experiment(folder)
         with report.busy("drawing"):
-            paths = album.save(experiment)
+            paths = all_figures.save(experiment)
     except (FolderError, OSError) as error:
         raise StepFailed(_STEP, str(error)) from error
     if not paths:

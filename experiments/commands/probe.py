@@ -31,7 +31,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from priolab.analysis.loads.probe import Probe, probe_of
-from priolab.analysis.loads.readings import Reply
+from priolab.analysis.loads.server_behaviour import Reply
 from priolab.client import dialects
 from priolab.client.dialects import Dialect
 from priolab.client.flow_control_probe import MOST_STEPS

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.metrics import PageLoad
-from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.requested_order import AskedOrder
 from priolab.analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.client import dialects

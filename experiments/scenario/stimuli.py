@@ -6,7 +6,7 @@ Each page has two resources, of which the second is the important one. Their pri
 from dataclasses import replace
 from enum import StrEnum
 
-from priolab.analysis.loads.asking import Asked, asked
+from priolab.analysis.loads.requested_share import Asked, asked
 from priolab.client.dialects import Dialect, Part
 from priolab.client.plan import PROBE_LEAST_BYTES, signals_for
 from priolab.client.priorities import Priorities

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.loads.ledger import sentence
-from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.requested_order import AskedOrder
 from priolab.analysis.records.runs import Run, load_experiment
 from priolab.analysis.reports.film import NoFilm, film_of
 from priolab.analysis.reports.summary import summarize

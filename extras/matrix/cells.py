@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.readings import OwnOrder, Reading, Reply, own_order, together
+from priolab.analysis.loads.server_behaviour import OwnOrder, Reading, Reply, own_order, together
 from priolab.extras.matrix.crossing import Crossing
 
 USUAL, STRONG = ("spdy", "swap"), ("strong-spdy", "strong-swap")
@@ -104,7 +104,7 @@ class Cell:
     does not follow the dialect, because such a server behaves as without priorities.
 
     signals: what the client sent in the probes `spdy` and `swap`, in words (signals.py). asked: what it asks for in the
-    probes `spdy` and `strong-spdy`, in words (analysis/loads/asking.py). arms: the beginning of the
+    probes `spdy` and `strong-spdy`, in words (analysis/loads/requested_share.py). arms: the beginning of the
     names of the cell's runs, such as `nginx@sid.chrome`; a dot and the run's role follow.
     """
 

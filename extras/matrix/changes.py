@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.readings import DIFFERENCE
+from priolab.analysis.loads.server_behaviour import DIFFERENCE
 from priolab.common.amounts import seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.matrix import Front, Matrix

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from priolab.analysis.loads.readings import OwnOrder, Reading
+from priolab.analysis.loads.server_behaviour import OwnOrder, Reading
 from priolab.extras.matrix.cells import STRONG, Cell, Layer, Outcome
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.words import WAYS

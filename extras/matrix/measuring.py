@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from priolab.analysis.loads.asking import asked_in
 from priolab.analysis.loads.probe import Probe
+from priolab.analysis.loads.requested_share import asked_in
 from priolab.analysis.records.runs import Experiment, Run, load_environment
 from priolab.client import dialects
 from priolab.client.plan import PROBE_LEAST_BYTES

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct, convert
 
-from priolab.analysis.loads.readings import OwnOrder, Reading
+from priolab.analysis.loads.server_behaviour import OwnOrder, Reading
 from priolab.extras.matrix.cells import STRONG, Cell, Layer, Outcome
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.words import crossing_words, probe_words

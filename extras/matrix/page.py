@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
-from priolab.analysis.loads.readings import Reading
+from priolab.analysis.loads.server_behaviour import Reading
 from priolab.extras.matrix.cells import Cell, Layer
 from priolab.extras.matrix.changes import Change, changes, unchanged
 from priolab.extras.matrix.crossing import Crossing

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from urllib.parse import quote
 
-from priolab.analysis.loads.readings import Reading
+from priolab.analysis.loads.server_behaviour import Reading
 from priolab.common.amounts import kibibytes
 from priolab.extras.matrix.cells import Cell, Layer
 from priolab.extras.matrix.crossing import Crossing

@@ -25,8 +25,8 @@ from IPython.display import Image, Markdown, display
 
 from priolab.analysis.figures import picture
 from priolab.analysis.figures.sheet import Declaration
-from priolab.analysis.loads.bookkeeping import ledger
 from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger_builder import ledger
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Experiment, Run, load_experiment
 from priolab.analysis.reports.summary import typical

@@ -8,9 +8,9 @@ from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import WORDS
 from priolab.analysis.records.runs import Experiment
 from priolab.analysis.sweeps.folder import Sweep
-from priolab.analysis.sweeps.promise import check as promises
 from priolab.analysis.sweeps.summary import summarize
 from priolab.analysis.sweeps.table import notes, of_values
+from priolab.analysis.sweeps.validation import check as promises
 from priolab.extras.notebooks.lab import arms, check, figures, run, say, show, table
 from priolab.extras.reproduction import article, charts, claims
 from priolab.extras.reproduction.figures import Figures

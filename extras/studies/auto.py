@@ -24,8 +24,8 @@ from priolab.analysis.reports.markdown import places
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.networks import Network, networks
-from priolab.analysis.sweeps.promise import Kept, check
 from priolab.analysis.sweeps.summary import summarize
+from priolab.analysis.sweeps.validation import Kept, check
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import given_words

@@ -6,13 +6,13 @@ from typing import Any
 
 from priolab.analysis.reports.following import BAND, ROUND_TRIPS, Seen, Step, steps
 from priolab.analysis.reports.markdown import Table, filled
-from priolab.analysis.sweeps import new_connections as new
+from priolab.analysis.sweeps import cautious_tuner as new
 from priolab.analysis.sweeps import table
+from priolab.analysis.sweeps.auto_vs_fixed import LATER
+from priolab.analysis.sweeps.cautious_tuner import NewConnection
 from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.network_knobs import AUTO
-from priolab.analysis.sweeps.new_connections import NewConnection
-from priolab.analysis.sweeps.promise import Kept
-from priolab.analysis.sweeps.steered import LATER
+from priolab.analysis.sweeps.validation import Kept
 from priolab.common.amounts import UNKNOWN, milliseconds, rate
 from priolab.experiments.execution.invocation import joined_words
 

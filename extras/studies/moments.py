@@ -7,7 +7,7 @@ Rules:
    of LOWAT with the earliest first byte is then partly the luckiest value.
 2. Every value of LOWAT is tried in every network with several delays of the script (JS_DELAY). The delays are spread
    evenly over the time that two packet buffers take at the link's rate. The means over the delays are compared. The
-   best fixed value has the smallest mean of the values that cost no goodput (analysis/sweeps/steered.py).
+   best fixed value has the smallest mean of the values that cost no goodput (analysis/sweeps/auto_vs_fixed.py).
 3. A mean counts as near the best mean if it is later by at most 15 %, or by at most the time of one TLS record. The
    same rule applies to a first byte with one delay.
 """

@@ -8,8 +8,8 @@ value that is too large would show.
 from collections.abc import Mapping
 
 from priolab.analysis.records.runs import Run
+from priolab.analysis.sweeps.cautious_tuner import AUTO, CAUTIOUS, UNSET, NewConnection, Result
 from priolab.analysis.sweeps.measures import Measure, grains, measures
-from priolab.analysis.sweeps.new_connections import AUTO, CAUTIOUS, UNSET, NewConnection, Result
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.invocation import request_from

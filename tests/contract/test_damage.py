@@ -11,7 +11,7 @@ import pytest
 
 from priolab.analysis.exports import recording
 from priolab.analysis.exports.formats import FORMATS, Format
-from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.figures.all_figures import FIGURES
 from priolab.analysis.figures.arms import CLIENTS
 from priolab.analysis.records.runs import Experiment, load_experiment
 from priolab.analysis.reports.summary import summarize

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from priolab.analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, slide, timeline
-from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.figures.all_figures import FIGURES
 from priolab.analysis.figures.arms import Arm, arms, headline
 from priolab.analysis.figures.lettering import text_px
 from priolab.analysis.figures.palette import LAYERS
@@ -401,7 +401,7 @@ def test_the_filmstrip_tells_who_is_sooner(sampled: Experiment) -> None:
 
 def test_drawing_needs_neither_altair_nor_jsonschema() -> None:
     """The programs that draw import none of the packages that only tests and notebooks need."""
-    modules = ("priolab.analysis.figures.album", "priolab.analysis.figures.knee")
+    modules = ("priolab.analysis.figures.all_figures", "priolab.analysis.figures.knee")
     in_extras = [file for file in (ROOT / "extras").glob("*/*.py") if file.parent.name != "notebooks"]
     drawing = [file for file in in_extras if "priolab.analysis.figures" in file.read_text()]
     names = ", ".join((*modules, *(f"priolab.extras.{file.parent.name}.{file.stem}" for file in drawing)))

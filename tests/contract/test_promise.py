@@ -10,8 +10,8 @@ import pytest
 
 from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps.folder import Sweep, load_sweep
-from priolab.analysis.sweeps.promise import check
 from priolab.analysis.sweeps.summary import summarize
+from priolab.analysis.sweeps.validation import check
 from priolab.common.formats.reading import FolderError
 from tests.contract.conftest import GOLDEN_SWEEP, Summary
 

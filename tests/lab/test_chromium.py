@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from priolab.analysis.figures import picture
-from priolab.analysis.figures.album import FIGURES
+from priolab.analysis.figures.all_figures import FIGURES
 from priolab.analysis.records.runs import load_experiment
 from tests.lab.browsing import ALIKE_MS, QUICK, must_have_browsed, must_need_lowat, read
 from tests.support.endings import nothing_is_left

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from priolab.analysis.loads.bookkeeping import ledger
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import sentence
+from priolab.analysis.loads.ledger_builder import ledger
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Run, load_run
 from priolab.common.formats.samples import QueueSample, SocketSample

@@ -8,8 +8,8 @@ import pytest
 from priolab.analysis.records.runs import load_experiment, load_run
 from priolab.analysis.reports import following
 from priolab.analysis.sweeps.folder import load_sweep
-from priolab.analysis.sweeps.promise import check
 from priolab.analysis.sweeps.summary import summarize
+from priolab.analysis.sweeps.validation import check
 from priolab.experiments.scenario.knobs import KNOBS
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.loads.metrics import PageLoad, Piece, ResourceTimes
-from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.requested_order import AskedOrder
 from priolab.analysis.records.runs import Evidence, Experiment, Run
 from priolab.common.cost import Cost
 from priolab.common.formats.events import Event, Kind

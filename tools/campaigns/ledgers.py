@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import median
 from typing import TypeVar
 
-from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import Ledger
+from priolab.analysis.loads.ledger_builder import NoLedger, ledger
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Layers, Run, load_run
 from priolab.analysis.records.samples import Timed, latest

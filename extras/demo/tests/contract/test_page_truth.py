@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from priolab.analysis.loads.byte_positions import whereabouts
 from priolab.analysis.loads.metrics import PageLoad, measured_load
 from priolab.analysis.loads.stream import Payload
-from priolab.analysis.loads.whereabouts import whereabouts
 from priolab.analysis.records.runs import Run, load_experiment
 from priolab.analysis.reports.film import Film, film_of
 from priolab.common.formats.samples import SocketSample
@@ -103,7 +103,7 @@ def test_segments_lose_nothing(positions: list[int], answers: dict[str, Any]) ->
 
 
 def test_places_at_every_look(run: Run, film: Film, instants: list[float], answers: dict[str, Any]) -> None:
-    """At each sample the page computes how far the TCP stream has come as analysis/loads/whereabouts.py does.
+    """At each sample the page computes how far the TCP stream has come as analysis/loads/byte_positions.py does.
 
     At every instant `arrived` is the smallest position and `handed` the largest, and `arrived` never decreases.
     """

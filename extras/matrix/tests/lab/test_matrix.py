@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from priolab.analysis.loads.readings import OwnOrder, Reading, own_order, reading
-from priolab.analysis.loads.readings import together as word_for_both
+from priolab.analysis.loads.server_behaviour import OwnOrder, Reading, own_order, reading
+from priolab.analysis.loads.server_behaviour import together as word_for_both
 from priolab.client.priorities import Priorities
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report

@@ -8,7 +8,7 @@ import pytest
 
 from priolab.analysis.figures.palette import ink_on
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.readings import OwnOrder, Reading
+from priolab.analysis.loads.server_behaviour import OwnOrder, Reading
 from priolab.client.dialects import PLAIN
 from priolab.experiments.commands import probe
 from priolab.extras.matrix import page, text

@@ -8,12 +8,12 @@ from priolab.analysis.figures.following import Followed, draw
 from priolab.analysis.reports.following import Seen
 from priolab.analysis.reports.markdown import places as marked
 from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.analysis.sweeps.cautious_tuner import AUTO, CAUTIOUS, UNSET, NewConnection, Result
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.moment_means import MomentMeans
-from priolab.analysis.sweeps.new_connections import AUTO, CAUTIOUS, UNSET, NewConnection, Result
-from priolab.analysis.sweeps.promise import Kept
 from priolab.analysis.sweeps.summary import summarize
+from priolab.analysis.sweeps.validation import Kept
 from priolab.experiments.commands.study import document_of
 from priolab.extras.studies.auto_document import AutoResults, _after, places
 from priolab.extras.studies.traces import about_auto

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from priolab.analysis.loads.bookkeeping import ledger
+from priolab.analysis.loads.byte_positions import whereabouts
 from priolab.analysis.loads.findings import bound_of
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import Ledger, sentence
+from priolab.analysis.loads.ledger_builder import ledger
 from priolab.analysis.loads.metrics import page_loads
-from priolab.analysis.loads.whereabouts import whereabouts
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import CrossSample, QueueSample

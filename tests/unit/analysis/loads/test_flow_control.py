@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from h2.windows import WindowManager
 
-from priolab.analysis.loads.bookkeeping import ledger
 from priolab.analysis.loads.estimate import Estimate
 from priolab.analysis.loads.flow_control import Http2Rule, Waiting, Windows, receive_window, windows_of
 from priolab.analysis.loads.layer import Layer
+from priolab.analysis.loads.ledger_builder import ledger
 from priolab.analysis.loads.metrics import page_loads
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Protocol

@@ -5,9 +5,9 @@ from typing import Literal
 
 import pytest
 
-from priolab.analysis.loads.bookkeeping import NoLedger, ledger
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import Ledger, sentence
+from priolab.analysis.loads.ledger_builder import NoLedger, ledger
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from priolab.analysis.loads.interleaving import Interleaving, Piece
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
 from priolab.analysis.loads.metrics import Piece as Arrived
-from priolab.analysis.loads.order import AskedOrder
+from priolab.analysis.loads.requested_order import AskedOrder
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.run import Verdict

@@ -12,8 +12,8 @@ from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.contradictions import contradictions
 from priolab.analysis.loads.findings import findings
 from priolab.analysis.loads.lateness import FIRST, IMPORTANT, lateness
+from priolab.analysis.loads.lower_bound import bound, inversion, latest_important
 from priolab.analysis.loads.metrics import PageLoad, page_loads
-from priolab.analysis.loads.oracle import bound, inversion, latest_important
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers

@@ -8,7 +8,7 @@ import pytest
 from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.hop_checks import hop_contradictions
 from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.oracle import bound
+from priolab.analysis.loads.lower_bound import bound
 from priolab.analysis.loads.second_hop import hop_of
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers

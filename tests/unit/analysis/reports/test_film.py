@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.analysis.loads.byte_positions import whereabouts
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.loads.stream import Payload
-from priolab.analysis.loads.whereabouts import whereabouts
 from priolab.analysis.records.runs import Evidence, Layers, Run, load_experiment
 from priolab.analysis.reports.film import Film, Limits, NoFilm, film, film_of
 from priolab.common.formats.events import Arrival

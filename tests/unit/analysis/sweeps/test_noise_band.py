@@ -4,7 +4,7 @@ import pytest
 
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.measures import Measure
-from priolab.analysis.sweeps.spread import Spread, difference, spreads
+from priolab.analysis.sweeps.noise_band import Spread, difference, spreads
 from tests.support.sweeps import GRAIN_MS, level, network
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from priolab.analysis.reports.advice import advice
+from priolab.analysis.reports.notes import advice
 from priolab.common.formats.run import LedgerRecord, LimitsRecord, OtherBytes
 from tests.support.builders import load_record, run
 

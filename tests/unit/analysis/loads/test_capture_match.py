@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from priolab.analysis.loads.crossing import crossing
+from priolab.analysis.loads.capture_match import crossing
 from priolab.common.formats.segments import Segment
 
 _MSS = 1448

@@ -1,7 +1,7 @@
 """Checks if new runs confirm the value that a sweep recommends. Pure.
 
 The *promise* of a sweep for a measure is a lower and an upper limit for the median of new runs of the same scenario.
-The limits are the ends of the measure's interval in the sweep, widened by the noise band (spread.py). The interval
+The limits are the ends of the measure's interval in the sweep, widened by the noise band (noise_band.py). The interval
 alone describes only the median of the sweep's own repetitions. New runs may differ from this median by the spread of an
 A/A pair and by the grain as well.
 
@@ -18,7 +18,7 @@ from priolab.analysis.sweeps import words
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.measures import Measure, measures
 from priolab.analysis.sweeps.network_knobs import NONE
-from priolab.analysis.sweeps.spread import Spread
+from priolab.analysis.sweeps.noise_band import Spread
 from priolab.common.formats.reading import FolderError
 
 PROMISED = (Measure.FIRST_BYTE, Measure.GOODPUT)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-from priolab.analysis.loads.asking import Asked
 from priolab.analysis.loads.probe import ALONE, Probe
+from priolab.analysis.loads.requested_share import Asked
 
 DIFFERENCE = 0.03
 """Shares of the flow-control window, 0 to 1, count as equal if they differ by less than this. A step is about 0.02."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.analysis.loads.oracle import Bound, bound, inversion
+from priolab.analysis.loads.lower_bound import Bound, bound, inversion
 from priolab.analysis.records.rate import Rate
 from tests.support import builders
 

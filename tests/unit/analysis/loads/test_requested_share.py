@@ -2,7 +2,7 @@
 
 import pytest
 
-from priolab.analysis.loads.asking import asked
+from priolab.analysis.loads.requested_share import asked
 from priolab.client import dialects
 from priolab.client.plan import signals_for
 from priolab.client.priorities import Priorities

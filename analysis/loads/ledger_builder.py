@@ -7,18 +7,18 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from priolab.analysis.loads.byte_positions import whereabouts
 from priolab.analysis.loads.estimate import Estimate
 from priolab.analysis.loads.flow_control import Waiting, Windows, receive_window, windows_of
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import Ledger, Moment
+from priolab.analysis.loads.link_model import Pipe
 from priolab.analysis.loads.looks import Looks, reached
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.network import Transit
-from priolab.analysis.loads.pipe import Pipe
 from priolab.analysis.loads.second_hop import hop_of
 from priolab.analysis.loads.spans import Span, at_work, covered_ns
 from priolab.analysis.loads.stream import Payload
-from priolab.analysis.loads.whereabouts import whereabouts
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.analysis.records.samples import latest, paced_ns
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from priolab.analysis.reports.markdown import Table
-from priolab.analysis.sweeps.steered import LATER
+from priolab.analysis.sweeps.auto_vs_fixed import LATER
 from priolab.common.amounts import milliseconds
 
 UNSET = "unset"

@@ -1,7 +1,7 @@
 """Tests of the comparison of LOWAT=auto with the best fixed value."""
 
+from priolab.analysis.sweeps.auto_vs_fixed import Judgement, judge
 from priolab.analysis.sweeps.networks import Level
-from priolab.analysis.sweeps.steered import Judgement, judge
 from priolab.analysis.sweeps.words import judgement
 from tests.support.sweeps import Curve, level, lost, network
 
