@@ -5,7 +5,7 @@ nothing from the layers above; `lint-imports` checks the imports.
 """
 
 FLOORS = (
-    ("declared",),
+    ("toml_schema",),
     ("scenario",),
     ("setup",),
     ("results",),

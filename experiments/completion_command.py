@@ -14,7 +14,7 @@ import shtab
 from priolab.experiments.cli import whole_command_line
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import all_knobs
-from priolab.experiments.execution.invocation import RunKnob
+from priolab.experiments.execution.cli_request import RunKnob
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.named import catalogue
 

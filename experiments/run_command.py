@@ -10,8 +10,8 @@ from priolab.experiments.commands.drawing import drawing, no_figures, timeline
 from priolab.experiments.commands.first_run import FirstRun, build_afterwards, first_run
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.execution.cli_request import RUN_KNOBS, RunKnob, request_from
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob, request_from
 from priolab.experiments.results.run_folder import wrecks
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS

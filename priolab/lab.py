@@ -20,8 +20,8 @@ from priolab.analysis.records import runs as recorded
 from priolab.analysis.reports.summary import summarize
 from priolab.analysis.sweeps import folder as swept
 from priolab.analysis.sweeps import summary as of_sweep
+from priolab.experiments.execution.cli_request import check_name, request_from
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import check_name, request_from
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from priolab.analysis.reports.markdown import Table, with_places
-from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
+from priolab.experiments.execution.cli_request import RUN_KNOBS, RunKnob
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
 

@@ -10,9 +10,9 @@ from priolab.analysis.loads.contradiction import Allowance, Contradiction, in_ms
 from priolab.analysis.loads.contradictions import unsent
 from priolab.analysis.loads.request_checks import served
 from priolab.analysis.records.runs import Evidence, Layers
-from priolab.common.formats.passages import Passage
 from priolab.common.formats.samples import OriginRequest
 from priolab.common.formats.scenario import ViaRecord
+from priolab.common.formats.upstream_timing import Passage
 
 
 def hop_contradictions(

@@ -16,9 +16,9 @@ from priolab.analysis.loads.link_model import Pipe
 from priolab.analysis.loads.looks import Looks, reached
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.network import Transit
-from priolab.analysis.loads.second_hop import hop_of
 from priolab.analysis.loads.spans import Span, at_work, covered_ns
 from priolab.analysis.loads.stream import Payload
+from priolab.analysis.loads.upstream_proxy import hop_of
 from priolab.analysis.records.runs import Evidence, Layers
 from priolab.analysis.records.samples import latest, paced_ns
 from priolab.common.formats.samples import FEWEST_LOOKS, SocketSample

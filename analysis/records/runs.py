@@ -15,7 +15,6 @@ from priolab.common.formats.environment import EnvironmentRecord
 from priolab.common.formats.events import Arrival, Event
 from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.page import Page
-from priolab.common.formats.passages import Passage
 from priolab.common.formats.plan import Group, Plan, Protocol
 from priolab.common.formats.reading import FolderError, read_document, read_journal
 from priolab.common.formats.run import Observed, RunRecord, Status
@@ -29,6 +28,7 @@ from priolab.common.formats.samples import (
 )
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.formats.segments import Segment
+from priolab.common.formats.upstream_timing import Passage
 
 
 @dataclass(frozen=True, kw_only=True)

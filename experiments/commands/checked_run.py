@@ -5,8 +5,8 @@ from pathlib import Path
 
 from priolab.analysis.records.runs import Experiment, load_experiment
 from priolab.experiments.commands.console import Report
+from priolab.experiments.execution.cli_request import run_values
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import run_values
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Manner, Request
 from priolab.experiments.run.fabrics import choose

@@ -19,7 +19,7 @@ from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.commands.durations import about
 from priolab.experiments.commands.printable import ended, shown
 from priolab.experiments.commands.tables import bare_table, put
-from priolab.experiments.execution.invocation import joined_words
+from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.named import LAYERS, Entry
@@ -63,7 +63,7 @@ def _breaks(text: str, width: int) -> list[int]:
 
 
 if TYPE_CHECKING:
-    from priolab.experiments.commands.work import Row
+    from priolab.experiments.commands.progress import Row
     from priolab.experiments.setup.machine import Capability, LinkOption
 
 _WIDTH_OF_A_FILE = 160
@@ -199,16 +199,16 @@ class Report:
         if not self.is_live:
             yield self._plain_progress(started, steps=steps)
             return
-        from priolab.experiments.commands import planned_work
+        from priolab.experiments.commands import eta
 
-        work = planned_work.work_of_experiment(request)
+        work = eta.work_of_experiment(request)
 
         def head() -> str:
             now_s = time.monotonic()
-            return planned_work.head(request.name, work, now_s, now_s - started)
+            return eta.head(request.name, work, now_s, now_s - started)
 
         with self.ticking(head, style="bold", rows=lambda: work.of_arms(time.monotonic())):
-            yield planned_work.noted_in(work, self.reused, self.note)
+            yield eta.noted_in(work, self.reused, self.note)
 
     @contextmanager
     def busy(self, doing: str) -> Iterator[None]:

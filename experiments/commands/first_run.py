@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.run.fabrics import AUTO
 from priolab.testbed.errors import LabError, Unavailable

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from priolab.experiments.commands.durations import about, clock
 from priolab.experiments.commands.printable import printable
+from priolab.experiments.commands.progress import Row
 from priolab.experiments.commands.run_state import WAITING
-from priolab.experiments.commands.work import Row
 
 Line = tuple[str, str]
 """A line and its style, in rich's words."""

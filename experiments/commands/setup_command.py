@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.setup import set_up
-from priolab.experiments.execution.invocation import split_words
+from priolab.experiments.execution.cli_request import split_words
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.setup.setup_request import SetupPart
 from priolab.testbed.errors import ScenarioError

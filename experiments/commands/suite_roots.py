@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from priolab.common.plural import counted
 from priolab.experiments.commands.console import Report
+from priolab.experiments.setup.debian_tree import Root, all_roots, roots_folder
 from priolab.experiments.setup.root_making import obtain
-from priolab.experiments.setup.roots import Root, all_roots, roots_folder
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
 from priolab.testbed.errors import ScenarioError
 from priolab.testbed.home import setup_command

@@ -21,15 +21,15 @@ from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
-from priolab.experiments.execution.front_record import front_record
-from priolab.experiments.execution.instruments import instruments
 from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
+from priolab.experiments.execution.measurement_overhead import instruments
 from priolab.experiments.execution.request import Arm, Manner
+from priolab.experiments.execution.server_record import front_record
+from priolab.experiments.hosts.experiment_hosts import SERVER_NAME
 from priolab.experiments.hosts.fabric import Fabric
-from priolab.experiments.hosts.places import SERVER_NAME
 from priolab.experiments.results import digest
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.run import capture
 from priolab.experiments.scenario.knobs import with_absolute_paths
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
@@ -39,7 +39,7 @@ from priolab.netem.link_options import packed_traces
 from priolab.proxy.certificates import issue
 from priolab.proxy.server import catalogue, server_of
 from priolab.testbed.errors import InvalidRun, LabError, StepFailed
-from priolab.testbed.guest.kernel_patches import additions
+from priolab.testbed.guest.kernel_patches import study_kernels
 from priolab.testbed.process.program_logs import tail
 
 _MOMENT_NS = 10**6
@@ -83,7 +83,7 @@ class Ending:
 
 
 def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
-    """Makes the run folder, with the certificate and the order (order.py) in it."""
+    """Makes the run folder, with the certificate and the order (run_spec.py) in it."""
     folder.create()
     if manner.capture:
         folder.wire.mkdir()
@@ -139,9 +139,9 @@ def _outcome_and_findings(
 
         finishing += [segments.finish, capture.finish]
     if run.arm.scenario.via is not None:
-        from priolab.experiments.run import passages
+        from priolab.experiments.run import upstream_timing
 
-        finishing.append(passages.finish)
+        finishing.append(upstream_timing.finish)
     for finish in finishing:
         try:
             finish(folder)
@@ -282,7 +282,7 @@ def is_stock(scenario: Scenario) -> bool:
     Another guest kernel may tell a front later that it takes bytes.
     """
     is_own = scenario.config is not None or scenario.program is not None
-    return scenario.server in catalogue() and not is_own and not additions.current().changes
+    return scenario.server in catalogue() and not is_own and not study_kernels.current().changes
 
 
 def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Findings:

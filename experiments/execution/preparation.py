@@ -6,9 +6,9 @@ from dataclasses import replace
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.run import capture
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
-from priolab.experiments.setup.own_program import inspected
 from priolab.experiments.setup.programs import browser_tools, check_levels
 from priolab.experiments.setup.tools import Tools
+from priolab.experiments.setup.user_program import inspected
 
 
 def prepare(manner: Manner, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:

@@ -7,7 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.hosts.inside import QUIC, InGuest
+from priolab.experiments.hosts.guest_hosts import QUIC, InGuest
 from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH

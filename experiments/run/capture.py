@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from priolab.common.formats.files import write_json
-from priolab.experiments.hosts.places import Places
+from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
 from priolab.testbed.errors import StepFailed, Unavailable

@@ -12,7 +12,7 @@ from typing import Any
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.environment import EnvironmentRecord
 from priolab.common.formats.files import write_json
-from priolab.experiments.hosts.places import Places
+from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
 

@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
-from priolab.experiments.hosts.inside import QUIC, InGuest
+from priolab.experiments.hosts.guest_hosts import QUIC, InGuest
 from priolab.experiments.hosts.namespaces.namespaces import known_beforehand, refer_to
 from priolab.experiments.hosts.warm_up import rehearse
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.run.process import carry_out
 from priolab.experiments.setup.tools import FRONT
 

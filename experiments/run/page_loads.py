@@ -16,14 +16,14 @@ from priolab.common.formats.samples import OptionsSample, ProcessSample
 from priolab.common.kernel_sampling import Batches, batches
 from priolab.common.sleeping import sleep_until
 from priolab.common.timeouts import BLAME_S
-from priolab.experiments.hosts.places import CLIENT_PORT, SERVER_NAME, ActiveTuner, Places, Sampling
-from priolab.experiments.results.order import Order
+from priolab.experiments.hosts.experiment_hosts import CLIENT_PORT, SERVER_NAME, ActiveTuner, Places, Sampling
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.run.browser import client_command, last_event_ns
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.run.checks.settings import check_seen
 from priolab.experiments.run.client_output import Listening
-from priolab.experiments.run.second_hop import RunningHop
+from priolab.experiments.run.upstream_proxy import RunningHop
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.calibration import Tolerance
 from priolab.netem.interface_counters import Received

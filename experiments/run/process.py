@@ -11,8 +11,8 @@ from typing import Any
 
 from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.fabric import MakesPlaces
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.run.page_loads import Conditions
 from priolab.experiments.run.steps import run_arm

@@ -13,8 +13,8 @@ from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
+from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Places
 from priolab.experiments.hosts.namespaces.front_shaper import check_at, observed_at
-from priolab.experiments.hosts.places import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Places
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
 from priolab.experiments.run.capture import capturing
@@ -45,8 +45,8 @@ from priolab.experiments.run.checks.traffic import (
 )
 from priolab.experiments.run.environment import Environment
 from priolab.experiments.run.page_loads import Conditions, Loaded, load_pages
-from priolab.experiments.run.second_hop import RunningHop, second_hop
-from priolab.experiments.run.servers_words import in_the_servers_words, in_words
+from priolab.experiments.run.server_error import in_the_servers_words, in_words
+from priolab.experiments.run.upstream_proxy import RunningHop, second_hop
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
 from priolab.experiments.setup.npm import modules_of
 from priolab.experiments.setup.origin_process import OriginSettings

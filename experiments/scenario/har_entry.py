@@ -17,7 +17,7 @@ from typing import Annotated, Any, Self
 import msgspec
 from msgspec import Meta, Struct
 
-from priolab.experiments.declared import declared, shown
+from priolab.experiments.toml_schema import declared, shown
 from priolab.testbed.errors import ScenarioError
 
 _CACHE_WORDS = ("cache", "service worker", "override")

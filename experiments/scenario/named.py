@@ -14,8 +14,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from priolab.analysis.loads.layer import Layer
-from priolab.experiments.declared import Word, declared, read_toml
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
+from priolab.experiments.toml_schema import Word, declared, read_toml
 from priolab.testbed.errors import ScenarioError
 
 _CATALOGUE = Path(__file__).parent / "catalogue"

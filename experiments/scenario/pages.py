@@ -19,9 +19,9 @@ from msgspec import Meta, Struct
 from priolab.client.priorities import http2_weight
 from priolab.common.formats.files import printable
 from priolab.common.formats.page import Chunk, Page, Resource
-from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.scenario.har import SUFFIXES, Recorded, read_har
 from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RESOURCES_MOST, SCRIPT, SIZE_MOST
+from priolab.experiments.toml_schema import declared, read_toml
 from priolab.netem import link_options, units
 from priolab.netem.parsers import size
 from priolab.testbed.errors import ScenarioError

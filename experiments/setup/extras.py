@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from priolab.experiments.declared import declared, read_toml
+from priolab.experiments.toml_schema import declared, read_toml
 from priolab.testbed.home import ROOT
 
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from priolab.experiments.setup.debian_tree import Root, find_root
 from priolab.experiments.setup.npm import lacks_modules
-from priolab.experiments.setup.roots import Root, find_root
 from priolab.experiments.setup.wheels import program_in_cache
 from priolab.proxy.server import SUITES, Server
 from priolab.testbed.errors import Unavailable

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from priolab.common.running import CannotStart, TookTooLong, finished
 from priolab.experiments.scenario.scenario import Scenario
+from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.installed import lack_of, program_of, root_of
 from priolab.experiments.setup.machine import distribution
 from priolab.experiments.setup.npm import lacks_modules
-from priolab.experiments.setup.own_files import digest_of
-from priolab.experiments.setup.own_program import inspected, version_said
 from priolab.experiments.setup.python_packages import installing
-from priolab.experiments.setup.roots import Root
 from priolab.experiments.setup.setup_plan import not_packaged
 from priolab.experiments.setup.tools import BROWSERS, FRONT, SECOND, BrowserProgram, Tools
+from priolab.experiments.setup.user_files import digest_of
+from priolab.experiments.setup.user_program import inspected, version_said
 from priolab.experiments.setup.wheels import wheel_versions
 from priolab.proxy.server import SUITES, Server, absolute, catalogue, server_of
 from priolab.testbed.debian.apt import obtainable

@@ -1,4 +1,4 @@
-"""Makes roots (roots.py): fetches a suite's packages, and unpacks them into a folder of the cache.
+"""Makes roots (debian_tree.py): fetches a suite's packages, and unpacks them into a folder of the cache.
 
 Rules:
 1. The record is written before the folder gets its name. A folder that is under construction has a name that ends in
@@ -23,8 +23,8 @@ from pathlib import Path
 
 from priolab.common.formats.files import sha256_of
 from priolab.common.running import ProgramFailed, finished, piped
+from priolab.experiments.setup.debian_tree import FORMAT, PackageRecord, Root, find_root, roots_folder
 from priolab.experiments.setup.root_version import OTHER_SUITE, version_in_root
-from priolab.experiments.setup.roots import FORMAT, PackageRecord, Root, find_root, roots_folder
 from priolab.proxy.server import Server
 from priolab.testbed.debian.suite_packages import CannotFetch, SuitePackages
 from priolab.testbed.errors import ScenarioError, Unavailable

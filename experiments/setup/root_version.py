@@ -1,4 +1,4 @@
-"""Asks a server in a root (roots.py) for its version.
+"""Asks a server in a root (debian_tree.py) for its version.
 
 Uses the standard library alone, because the set-up runs before the Python environment exists.
 """

@@ -65,7 +65,7 @@ class Tools:
 
     programs: by name, the command that starts the program in its namespace or container; outside containers an absolute
     path. versions: the version of each program, by name. node_route: how Node reads the clock; None if this is unknown
-    before the run. root: the folder in whose file tree the front is installed and runs (roots.py); None for this
+    before the run. root: the folder in whose file tree the front is installed and runs (debian_tree.py); None for this
     machine's. second_root: the same of the second front.
     """
 

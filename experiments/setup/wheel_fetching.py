@@ -19,7 +19,7 @@ from pathlib import Path
 
 from priolab.common.running import CannotStart, Finished, TookTooLong, finished
 from priolab.experiments.setup.go_toolchain import FLAGS, unpacked
-from priolab.experiments.setup.pip_complaint import cause_of
+from priolab.experiments.setup.pip_errors import cause_of
 from priolab.experiments.setup.wheels import program_folder, program_in_cache, wheel_sources
 from priolab.proxy.server import Server
 from priolab.proxy.wheel import Wheel

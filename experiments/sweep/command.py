@@ -12,13 +12,13 @@ from priolab.analysis.sweeps.table import mostly_invalid
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.eta import noted_in, tally, work_of
 from priolab.experiments.commands.options import add_words
-from priolab.experiments.commands.planned_work import noted_in, tally, work_of
-from priolab.experiments.commands.work import Work
+from priolab.experiments.commands.progress import Work
 from priolab.experiments.execution import pace
+from priolab.experiments.execution.cli_request import words_of_make
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.executor import Executor
-from priolab.experiments.execution.invocation import words_of_make
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.results.run_folder import wrecks
 from priolab.experiments.setup import extras

@@ -2,7 +2,7 @@
 
 The estimate assumes that all jobs are at work until the last run. It uses three figures: the cost of a run
 (`execution/cost.py`), the machine's pace, and the share of its processors that is free (`execution/pace.py`). While the
-sweep runs, finished runs correct the time left (`commands/work.py`).
+sweep runs, finished runs correct the time left (`commands/progress.py`).
 """
 
 from collections.abc import Sequence

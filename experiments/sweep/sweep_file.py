@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from priolab.experiments.declared import Word, declared, read_toml
-from priolab.experiments.execution.invocation import unknown_knob
+from priolab.experiments.execution.cli_request import unknown_knob
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.setup.setup_request import RUN_WORDS
+from priolab.experiments.toml_schema import Word, declared, read_toml
 from priolab.testbed.errors import GridError, ScenarioError
 
 _CATALOGUE = Path(__file__).parent / "catalogue"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from priolab.experiments.execution.invocation import RUN_KNOBS, run_values, unknown_knob
+from priolab.experiments.execution.cli_request import RUN_KNOBS, run_values, unknown_knob
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import entry_of
 from priolab.experiments.setup.setup_request import DEFAULT_SWEEP, RUN_WORDS

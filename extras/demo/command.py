@@ -14,7 +14,7 @@ from typing import Any
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
-from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.cli_request import check_only, request_from
 from priolab.experiments.execution.local import bearable
 from priolab.experiments.results.results_folder import results_folder
 from priolab.experiments.setup.python_packages import installing

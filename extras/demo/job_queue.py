@@ -19,7 +19,7 @@ import traceback
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
-from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 from priolab.extras.demo.arm_view import FinishedArm

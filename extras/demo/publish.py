@@ -16,7 +16,7 @@ from typing import Any
 from priolab.analysis.figures.picture import script
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words
-from priolab.experiments.execution.invocation import run_values, split_words
+from priolab.experiments.execution.cli_request import run_values, split_words
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results.digest import lab
 from priolab.experiments.results.results_folder import results_folder

@@ -3,7 +3,7 @@
 import sys
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.cli_request import request_from
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import recorded, written

@@ -17,7 +17,7 @@ from priolab.analysis.figures.arms import arm_of
 from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
-from priolab.experiments.execution.invocation import check_only, run_values
+from priolab.experiments.execution.cli_request import check_only, run_values
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results.results_folder import results_folder
 from priolab.experiments.run.fabrics import choose

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from priolab.common.plural import counted
 from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.invocation import check_only
+from priolab.experiments.execution.cli_request import check_only
 from priolab.experiments.execution.progress import Progress
 from priolab.extras.gate import reports, runs, site
 from priolab.extras.gate.expectations import Expectations

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from priolab.experiments.declared import declared, read_toml
 from priolab.experiments.scenario import pages
+from priolab.experiments.toml_schema import declared, read_toml
 from priolab.extras.gate.expectations import Expectations, Late
 from priolab.testbed.errors import ScenarioError
 

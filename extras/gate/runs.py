@@ -11,8 +11,8 @@ from priolab.analysis.records.runs import Experiment, Run, load_experiment
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import short
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Request
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults

@@ -25,7 +25,7 @@ from priolab.common.formats.plan import Protocol
 from priolab.experiments.commands.checked_run import run_checked_with
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
-from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.cli_request import check_only, request_from
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Request

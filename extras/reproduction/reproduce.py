@@ -13,7 +13,7 @@ from priolab.common.amounts import kibibytes
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
-from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.cli_request import check_only, request_from
 from priolab.experiments.execution.request import Request
 from priolab.extras.reproduction import page
 from priolab.extras.reproduction.article import Compared, SetUp, set_up

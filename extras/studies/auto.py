@@ -2,7 +2,7 @@
 
 The study has five parts:
 1. A sweep of the default grid, with LOWAT=auto among the values (`sweep/catalogue/auto.toml`).
-2. Sweeps of the same networks with several delays of the script (extras/studies/moments.py). These sweeps show
+2. Sweeps of the same networks with several delays of the script (extras/studies/delay_sweep.py). These sweeps show
    whether the best fixed value is better than LOWAT=auto in general, or only with one delay, by luck.
 3. Runs of the sweep's recommended value for each network, with new seeds.
 4. Runs over a link whose rate changes tenfold during the load.
@@ -30,14 +30,14 @@ from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import given_words
 from priolab.experiments.commands.study import Findings, Study, document_of
-from priolab.experiments.execution.invocation import check_only, request_from
+from priolab.experiments.execution.cli_request import check_only, request_from
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.request import Arm, Request
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.sweep import command
 from priolab.experiments.sweep.sweep import Sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from priolab.extras.studies import auto_document, moments
+from priolab.extras.studies import auto_document, delay_sweep
 from priolab.extras.studies.auto_document import BY_DEFAULT, AutoResults
 from priolab.extras.studies.short_round_trips import EVERYWHERE, new_connections
 from priolab.extras.studies.traces import about_auto
@@ -137,10 +137,10 @@ def _at_moments(
     Returns the mean times of the first byte, by the network's name.
     """
     found: list[Network] = []
-    for grid in moments.grids(summary):
+    for grid in delay_sweep.grids(summary):
         folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
         found += networks(load_sweep(folder))
-    return moments.gather(summary, found)
+    return delay_sweep.gather(summary, found)
 
 
 def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict[str, list[Kept]]:

@@ -14,7 +14,7 @@ from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.network_knobs import AUTO
 from priolab.analysis.sweeps.validation import Kept
 from priolab.common.amounts import UNKNOWN, milliseconds, rate
-from priolab.experiments.execution.invocation import joined_words
+from priolab.experiments.execution.cli_request import joined_words
 
 _AUTO = "LOWAT=auto"
 BY_DEFAULT = "LOWAT=auto, in the kernel"

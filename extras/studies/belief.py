@@ -14,10 +14,10 @@ from priolab.common.amounts import kibibytes, milliseconds, rate
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
-from priolab.experiments.execution.invocation import joined_words
+from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.testbed.guest.kernel_patches.additions import Additions, added
+from priolab.testbed.guest.kernel_patches.study_kernels import Additions, added
 from priolab.testbed.home import ROOT
 
 LOST = 0.02

@@ -1,7 +1,7 @@
 """Measures the gain of LOWAT and its price: `make cost` fills docs/measured/cost.md, and writes cost.json and .svg.
 
 The study has two parts:
-1. The grid in the guest (prices.py). cost.json has all of its numbers.
+1. The grid in the guest (cost_grid.py). cost.json has all of its numbers.
 2. The front's processor time on this machine's clocks (processor.py), which depends on the machine and on its load.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 from priolab.analysis.figures import picture
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.extras.studies import cost_document, cost_picture, prices, processor
-from priolab.extras.studies.prices import Price
+from priolab.extras.studies import cost_document, cost_grid, cost_picture, processor
+from priolab.extras.studies.cost_grid import Price
 from priolab.extras.studies.processor import Spending
 from priolab.testbed.errors import Unavailable
 from priolab.testbed.process.command_process import keep_guests
@@ -59,12 +59,12 @@ def _do(options: Namespace, report: Report) -> int:
             file = options.file or Path(f"{NAME}.md")
             return 0 if Study(name=NAME, step="the cost", measure=_measure).write(file, report) else 1
         with scratch_folder("priolab-cost-") as results:
-            report.document(document(prices.measure(results, Report(aside=True))))
+            report.document(document(cost_grid.measure(results, Report(aside=True))))
     return 0
 
 
 def _measure(results: Path, report: Report) -> Findings:
-    found = prices.measure(results, report)
+    found = cost_grid.measure(results, report)
     svg = picture.drawn(cost_picture.draw(found))
     return Findings(
         places=cost_document.places(found) | cost_document.processor_places(spending(results, report)),
@@ -83,6 +83,6 @@ def spending(results: Path, report: Report) -> Spending | str:
     folder = results / "processor"
     folder.mkdir()
     try:
-        return processor.measure(prices.SERVERS, folder, report)
+        return processor.measure(cost_grid.SERVERS, folder, report)
     except Unavailable as lack:
         return lack.reason

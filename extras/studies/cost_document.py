@@ -7,8 +7,8 @@ from statistics import median
 from priolab.analysis.reports.markdown import Table
 from priolab.common.amounts import UNKNOWN, milliseconds, rate
 from priolab.common.plural import counted
-from priolab.experiments.execution.invocation import joined_words
-from priolab.extras.studies.prices import ALWAYS, Compared, Network, Price, compared, law, law_of_whole_buffers
+from priolab.experiments.execution.cli_request import joined_words
+from priolab.extras.studies.cost_grid import ALWAYS, Compared, Network, Price, compared, law, law_of_whole_buffers
 from priolab.extras.studies.processor import RATE, Spending
 
 _KIB = 1024

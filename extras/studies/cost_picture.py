@@ -11,7 +11,7 @@ from typing import Any
 from priolab.analysis.figures.palette import GOODPUT, GRID, IMPORTANT, INK, OTHERS, QUIET
 from priolab.analysis.figures.sheet import CONFIG, TEXT, Declaration, heading, layer
 from priolab.extras.studies.cost_document import LAWFUL, short
-from priolab.extras.studies.prices import Compared, Network, Price, compared, law, law_of_whole_buffers
+from priolab.extras.studies.cost_grid import Compared, Network, Price, compared, law, law_of_whole_buffers
 
 _FONT = 21
 _PANEL_PX, _BESIDE_PX, _HEIGHT_PX = 232, 330, 215

@@ -13,7 +13,7 @@ from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.experiments.execution.invocation import joined_words
+from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 from priolab.experiments.scenario.scenario import Scenario

@@ -12,7 +12,7 @@ from priolab.analysis.sweeps.cautious_tuner import AUTO, CAUTIOUS, UNSET, NewCon
 from priolab.analysis.sweeps.measures import Measure, grains, measures
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.cli_request import request_from
 
 _FIXED = (UNSET, "16384")
 _TUNERS = {AUTO: "bpf", CAUTIOUS: "cautious-bpf"}

@@ -10,7 +10,7 @@ from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study, document_of
-from priolab.experiments.execution.invocation import joined_words, request_from
+from priolab.experiments.execution.cli_request import joined_words, request_from
 from priolab.netem.trace_generator import KINDS, synthetic
 
 _EVEN_PLACE = "even"

@@ -22,7 +22,14 @@ from priolab.common.running import CannotStart, finished
 from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.guest import kernel_source, prebuilt
 from priolab.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
-from priolab.testbed.guest.kernel_patches import CHANGES, additions, host_line, processor_clock, queue_bytes, service
+from priolab.testbed.guest.kernel_patches import (
+    CHANGES,
+    host_line,
+    processor_clock,
+    queue_bytes,
+    service,
+    study_kernels,
+)
 from priolab.testbed.guest.kernel_patches.edit import Change, Version
 from priolab.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
 from priolab.testbed.process.lock import alone
@@ -229,7 +236,7 @@ def _place_of(kernel: prebuilt.Prebuilt) -> Path:
 
 def needed(version: Version) -> tuple[Change, ...]:
     """Returns the changes that a source of that version needs, the additions of a study's own kernel last."""
-    return tuple(change for change in (*CHANGES, *additions.current().changes) if change.is_needed(version))
+    return tuple(change for change in (*CHANGES, *study_kernels.current().changes) if change.is_needed(version))
 
 
 def _file(choice: SourceChoice) -> Path:

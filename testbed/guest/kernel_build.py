@@ -28,7 +28,7 @@ from pathlib import Path
 from priolab.common.cache_folder import cache_folder
 from priolab.common.running import finished
 from priolab.testbed.errors import StepFailed
-from priolab.testbed.guest.kernel_patches import additions
+from priolab.testbed.guest.kernel_patches import study_kernels
 from priolab.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS, PINNED, words
 from priolab.testbed.process import supervisor
@@ -142,7 +142,7 @@ def options(version: Version) -> list[str]:
         named = (int(major or 0), int(minor or 0))
         if version <= named if bound == "until" else version >= named:
             found.append(option)
-    return [*found, *additions.current().options]
+    return [*found, *study_kernels.current().options]
 
 
 def said_name(name: str) -> str:

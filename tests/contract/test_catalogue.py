@@ -12,7 +12,7 @@ import pytest
 from priolab import experiments, proxy
 from priolab.client.plan import PlanKind
 from priolab.common.formats.plan import Protocol
-from priolab.experiments.execution.invocation import RUN_KNOBS, RunKnob
+from priolab.experiments.execution.cli_request import RUN_KNOBS, RunKnob
 from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
@@ -157,7 +157,7 @@ def test_a_wheel_is_pinned(server: Server, edition: str) -> None:
 def test_an_image_installs_the_same(name: str) -> None:
     """The program of a front's image names the packages and versions that the lab has read from the server.toml."""
     server = servers()[name]
-    command = [sys.executable, "-I", str(ROOT / "proxy/pinned.py"), str(server.folder / "server.toml")]
+    command = [sys.executable, "-I", str(ROOT / "proxy/package_pins.py"), str(server.folder / "server.toml")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == [f"{package}={server.image_version}" for package in server.packages]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.cli import command_line
-from priolab.experiments.execution.invocation import RUN_KNOBS, run_values, split_words
+from priolab.experiments.execution.cli_request import RUN_KNOBS, run_values, split_words
 from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import catalogue, entry_of

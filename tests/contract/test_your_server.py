@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.execution.invocation import split_words
+from priolab.experiments.execution.cli_request import split_words
 from priolab.experiments.execution.request import arms_for
 from priolab.proxy.front import Front
 from priolab.proxy.own_config import NEEDED

@@ -19,8 +19,8 @@ from priolab.common.formats.reading import read_journal
 from priolab.common.running import finished
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.hosts.containers.compose import Compose
-from priolab.experiments.hosts.containers.own_files import image_server
 from priolab.experiments.hosts.containers.root_image import root_of_image
+from priolab.experiments.hosts.containers.user_files import image_server
 from priolab.experiments.scenario.knobs import scenario_from
 from tests.lab.first_bytes import SMALLEST_REQUEST_BYTES, compare
 from tests.lab.wireshark import OUT_OF_ORDER

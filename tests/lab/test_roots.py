@@ -12,8 +12,8 @@ import pytest
 
 from priolab.common.descriptors import with_descendants
 from priolab.experiments.results.journal_lines import JOURNALS, lines
+from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.root_making import obtain
-from priolab.experiments.setup.roots import Root
 from priolab.proxy.server import server_of
 from tests.support import ordinary
 from tests.support.endings import Traces, must_have_failed, nothing_is_left, started, words_of

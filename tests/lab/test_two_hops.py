@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from priolab.analysis.loads.layer import Layer
-from priolab.common.formats.passages import Passage
 from priolab.common.formats.reading import read_journal
+from priolab.common.formats.upstream_timing import Passage
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import H2C, HTTP1
 from tests.support.lab import Done, Lab

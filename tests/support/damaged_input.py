@@ -26,8 +26,8 @@ from hypothesis import strategies as st
 from priolab.analysis.figures import picture
 from priolab.experiments import cli, run_command
 from priolab.experiments.commands.printable import printable
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.fingerprint import fingerprint_here
-from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.local import Local
 from priolab.experiments.sweep.sweep import fingerprint_of, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from

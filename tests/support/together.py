@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from priolab.experiments.execution.cli_request import request_from, split_words
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import request_from, split_words
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm
 from tests.support.lab import Done, done_in

@@ -19,8 +19,8 @@ from priolab.analysis.figures import timeline
 from priolab.analysis.loads.findings import findings
 from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.execution import pace
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.setup import extras

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from priolab.common.formats.files import read_json
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.results.journal_lines import JOURNALS, lines

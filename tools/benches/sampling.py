@@ -11,8 +11,8 @@ from pathlib import Path
 
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.film import film_of
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.testbed.errors import StepFailed
 

@@ -8,21 +8,21 @@ from typing import Any
 
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel, image_packages
 from priolab.experiments.hosts.containers.node_route import node_route
-from priolab.experiments.hosts.containers.own_files import (
+from priolab.experiments.hosts.containers.root_image import make_base, root_of_image
+from priolab.experiments.hosts.containers.user_files import (
     image_server,
     mounted_program,
     program_inside,
     version_in_image,
 )
-from priolab.experiments.hosts.containers.root_image import make_base, root_of_image
+from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.hosts.fabric import HostKernel
-from priolab.experiments.hosts.places import Places
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.installed import check_edition
 from priolab.experiments.setup.programs import own_versions, root_versions
-from priolab.experiments.setup.roots import Root
 from priolab.experiments.setup.tools import FRONT, Tools
 from priolab.netem import calibration
 from priolab.netem.link import Qdisc

@@ -5,9 +5,9 @@ from typing import Any
 
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel
 from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
-from priolab.experiments.hosts.containers.own_files import image_server
-from priolab.experiments.results.order import Order
-from priolab.experiments.setup.roots import root_at
+from priolab.experiments.hosts.containers.user_files import image_server
+from priolab.experiments.results.run_spec import Order
+from priolab.experiments.setup.debian_tree import root_at
 from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.certificate_files import certificates_in
 from priolab.testbed.topology import packet_capture as tap

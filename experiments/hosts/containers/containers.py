@@ -21,17 +21,17 @@ from priolab.common.formats.files import write_json
 from priolab.common.formats.samples import OptionsSample
 from priolab.common.timeouts import READY_S
 from priolab.common.tuning import TunerKind
-from priolab.experiments.hosts.containers import docker_engine, engine_kernel, own_files
+from priolab.experiments.hosts.containers import docker_engine, engine_kernel, user_files
 from priolab.experiments.hosts.containers.compose_override import ComposeOverride
 from priolab.experiments.hosts.containers.docker_engine import STEP_S
 from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.hosts.containers.pictures import HIDDEN, ContainerPictures
 from priolab.experiments.hosts.containers.services import END_S, Services, granted
 from priolab.experiments.hosts.counting import counting
+from priolab.experiments.hosts.experiment_hosts import ActiveTuner, LiveSockets, Sampling, gso_segments_in
 from priolab.experiments.hosts.namespaces.front_tuner import INSTEAD, tuning
-from priolab.experiments.hosts.places import ActiveTuner, LiveSockets, Sampling, gso_segments_in
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
 from priolab.experiments.setup.tools import Tools
@@ -78,7 +78,7 @@ class Containers:
     python = "python3"
     front_state = Path("/run/front")
     second = None
-    server_folder: Path | None = own_files.FOLDER
+    server_folder: Path | None = user_files.FOLDER
     as_root = False
 
     def __init__(self, order: Order, folder: RunFolder) -> None:

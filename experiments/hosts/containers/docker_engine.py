@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 
 from priolab.common.timeouts import READY_S
-from priolab.experiments.hosts.places import run_label
+from priolab.experiments.hosts.experiment_hosts import run_label
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.programs import unknown
-from priolab.experiments.setup.roots import Root
 from priolab.testbed import home
 from priolab.testbed.errors import StepFailed, TimedOut, Unavailable
 from priolab.testbed.process import processes

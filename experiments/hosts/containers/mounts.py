@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from priolab.experiments.hosts.containers.own_files import copy_files
+from priolab.experiments.hosts.containers.user_files import copy_files
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
 

@@ -1,4 +1,5 @@
-"""Makes the base of a front's image from a root (experiments/setup/roots.py), for SERVER=NAME@SUITE in containers.
+"""Makes the base of a front's image from a root (experiments/setup/debian_tree.py), for SERVER=NAME@SUITE in
+containers.
 
 The base has the packages of the suite's server, and those with which the lab's programs in the front's image run. So
 the server has the suite's libraries, and nothing is installed while the image is built.
@@ -8,8 +9,8 @@ from collections.abc import Callable
 
 from priolab.common.running import ProgramFailed, piped
 from priolab.experiments.hosts.containers import docker_engine
+from priolab.experiments.setup.debian_tree import Root, find_root
 from priolab.experiments.setup.root_making import obtain
-from priolab.experiments.setup.roots import Root, find_root
 from priolab.proxy.server import SUITES, Server
 from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.program_logs import last_lines

@@ -1,4 +1,4 @@
-"""Gives a front a root (experiments/setup/roots.py) as its file system, by mounts and chroot(2).
+"""Gives a front a root (experiments/setup/debian_tree.py) as its file system, by mounts and chroot(2).
 
 Rules:
 1. The mounts are in the mount namespace of the run, and end with it at the latest.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from priolab.common.formats.decisions import JOURNAL, writing
 from priolab.common.tuning import TunerKind
-from priolab.experiments.hosts.places import ActiveTuner
+from priolab.experiments.hosts.experiment_hosts import ActiveTuner
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune

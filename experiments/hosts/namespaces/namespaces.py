@@ -19,13 +19,13 @@ from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.common.socket_diag import SocketDiag
 from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.counting import counting
+from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, ActiveTuner, Sampling
 from priolab.experiments.hosts.namespaces import front_place, front_shaper
 from priolab.experiments.hosts.namespaces.end_sockets import EndSockets
 from priolab.experiments.hosts.namespaces.front_place import End
-from priolab.experiments.hosts.namespaces.second_hop import SecondHop
-from priolab.experiments.hosts.places import ORIGIN_PORT, ActiveTuner, Sampling
-from priolab.experiments.results.order import Order
+from priolab.experiments.hosts.namespaces.upstream_proxy import SecondHop
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
 from priolab.experiments.setup.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
 from priolab.experiments.setup.tools import Tools

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from priolab.experiments.hosts.experiment_hosts import Places, run_label
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
-from priolab.experiments.hosts.places import Places, run_label
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools

@@ -128,7 +128,7 @@ CHECKS = (
         name="calibration",
         compares="round trip, rate and queue (one in bytes also with small packets, and toward the front) of the"
         " running link with the requested one",
-        by=(f"{_RUN}.steps._calibrate", f"{_RUN}.second_hop.second_hop"),
+        by=(f"{_RUN}.steps._calibrate", f"{_RUN}.upstream_proxy.second_hop"),
         test=_LIES,
     ),
     Check(
@@ -298,7 +298,7 @@ CHECKS = (
         name="passages between the fronts",
         compares="their number and their times with the loads and the link between the fronts",
         by=(f"{_LOADS}.hop_checks.hop_contradictions", f"{_LOADS}.hop_checks._times"),
-        test="tests/unit/analysis/loads/test_second_hop.py::test_a_false_capture_is_found",
+        test="tests/unit/analysis/loads/test_upstream_proxy.py::test_a_false_capture_is_found",
     ),
 )
 """Every check, in the order in which a run meets them, those over logs at the end."""

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.invocation import request_from
 from priolab.experiments.execution.progress import Progress
 from priolab.extras.reproduction.reproduce import FAST, GROWING, SLOW
 from tests.support.damaged_input import Kind

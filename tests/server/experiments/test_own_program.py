@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.execution.front_record import origin_of
+from priolab.experiments.execution.server_record import origin_of
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.setup.own_files import digest_of
-from priolab.experiments.setup.own_program import inspected, version_said
 from priolab.experiments.setup.programs import tools_for
+from priolab.experiments.setup.user_files import digest_of
+from priolab.experiments.setup.user_program import inspected, version_said
 from priolab.testbed.elf import Elf, read_elf
 from priolab.testbed.errors import Unavailable
 from priolab.testbed.process.program_logs import first_complaint

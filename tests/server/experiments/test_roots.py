@@ -12,9 +12,9 @@ import pytest
 from priolab.experiments import cli
 from priolab.experiments.commands import suite_roots
 from priolab.experiments.commands.setup import set_up
-from priolab.experiments.setup import roots
+from priolab.experiments.setup import debian_tree
+from priolab.experiments.setup.debian_tree import PackageRecord, Root, all_roots, find_root, root_at
 from priolab.experiments.setup.root_making import digest_of, obtain
-from priolab.experiments.setup.roots import PackageRecord, Root, all_roots, find_root, root_at
 from priolab.proxy.server import Server, catalogue
 from priolab.testbed.debian import suite_packages
 from priolab.testbed.debian.suite_sources import Source
@@ -68,7 +68,7 @@ def test_a_root_has_the_packages_and_what_they_depend_on(suite: LocalSuite, serv
     assert [(package.name, package.version) for package in root.packages] == [("libtiny", "0.1"), ("tiny", "1.2.3-1")]
     assert "nobody:" in (root.path / "etc/passwd").read_text()
     assert root_at(root.path) == find_root(server) == root
-    assert {path.name for path in roots.roots_folder().iterdir()} == {"lock", root.name, f"{root.name}.json"}
+    assert {path.name for path in debian_tree.roots_folder().iterdir()} == {"lock", root.name, f"{root.name}.json"}
     del suite
 
 
@@ -105,7 +105,7 @@ def test_a_package_with_a_wrong_digest_is_refused(suite: LocalSuite, server: Ser
         _made(server)
     assert re.search(f"SERVER=tiny@{SUITE} cannot be used here: .*libtiny", str(caught.value))
     assert "\n" not in str(caught.value)
-    assert {path.name for path in roots.roots_folder().iterdir()} == {"lock"}
+    assert {path.name for path in debian_tree.roots_folder().iterdir()} == {"lock"}
 
 
 def test_a_suite_that_cannot_be_reached_is_one_line(
@@ -146,7 +146,7 @@ def test_servers_from_elsewhere_have_no_suites() -> None:
 
 def test_what_an_interruption_left_is_removed(suite: LocalSuite, server: Server) -> None:
     """Whoever makes the next root removes folders that were under construction."""
-    left = roots.roots_folder() / "sid-tiny-0123456789ab.partial"
+    left = debian_tree.roots_folder() / "sid-tiny-0123456789ab.partial"
     (left / "usr").mkdir(parents=True)
     _made(server)
     assert not left.exists()

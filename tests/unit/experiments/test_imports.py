@@ -38,7 +38,7 @@ def test_a_list_of_names() -> None:
         "priolab.experiments.setup.wheel_fetching",
         "priolab.netem.shaper",
     }
-    assert not found & {"priolab.experiments.commands.work", "priolab.experiments.commands.live_lines"}
+    assert not found & {"priolab.experiments.commands.progress", "priolab.experiments.commands.live_lines"}
 
 
 def test_an_experiment_outside_of_its_places() -> None:

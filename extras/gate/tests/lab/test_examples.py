@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from priolab.common.cache_folder import cache_folder
-from priolab.experiments.setup.own_files import digest_of
+from priolab.experiments.setup.user_files import digest_of
 from priolab.extras.gate.expectations_file import read_expectations
 from priolab.testbed.cache import new_folder
 from priolab.testbed.home import ROOT

@@ -17,7 +17,7 @@ from priolab.analysis.loads.server_behaviour import together as word_for_both
 from priolab.client.priorities import Priorities
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.invocation import request_from
+from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.setup.installed import lack_of
 from priolab.experiments.setup.matrix_servers import matrix_servers
 from priolab.extras.matrix.measuring import probing

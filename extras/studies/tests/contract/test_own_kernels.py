@@ -7,7 +7,7 @@ import pytest
 
 from priolab.extras.studies.own_kernels import BEFORE_5_18, WITH_KTLS
 from priolab.testbed.guest import kernel, kernel_source
-from priolab.testbed.guest.kernel_patches.additions import added
+from priolab.testbed.guest.kernel_patches.study_kernels import added
 
 pytestmark = pytest.mark.needs("kernel-source")
 

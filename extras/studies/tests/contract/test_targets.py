@@ -6,10 +6,10 @@ import pytest
 
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.extras.studies import link, myths, prices, sabotage, service, transition, two_hops
+from priolab.extras.studies import cost_grid, link, myths, sabotage, service, transition, two_hops
 from tests.support.make_targets import set_up
 
-_OF_COST = [Arm(name=name, knobs=with_defaults({"SERVER": name})) for name in prices.SERVERS]
+_OF_COST = [Arm(name=name, knobs=with_defaults({"SERVER": name})) for name in cost_grid.SERVERS]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.commands.console import Report
-from priolab.extras.studies import prices, processor
+from priolab.extras.studies import cost_grid, processor
 from priolab.extras.studies.cost_document import error
-from priolab.extras.studies.prices import Network, compared
+from priolab.extras.studies.cost_grid import Network, compared
 from priolab.extras.studies.processor import Point
 from tests.support.waiting import until, until_gone
 
@@ -21,7 +21,7 @@ _LAWFUL = 0.25
 def test_a_tiny_grid(tmp_path: Path) -> None:
     """A smaller LOWAT brings the script sooner, wakes nginx more often, as the law says, and needs less memory."""
     network = Network(rate="10mbit", round_trip_ms=5)
-    found = prices.measure(
+    found = cost_grid.measure(
         tmp_path, Report(aside=True), servers=("nginx",), networks=(network,), lowats=("none", "131072", "16384")
     )
     for name in ("first_byte_ms", "memory_bytes"):

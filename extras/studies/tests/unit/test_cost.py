@@ -10,7 +10,7 @@ from priolab.analysis.reports.markdown import places
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import document_of
 from priolab.extras.studies import cost, cost_document, cost_picture, processor
-from priolab.extras.studies.prices import (
+from priolab.extras.studies.cost_grid import (
     LOWATS,
     NETWORKS,
     SERVERS,

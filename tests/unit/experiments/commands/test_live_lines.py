@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.commands.durations import about, clock
+from priolab.experiments.commands.eta import head
 from priolab.experiments.commands.live_lines import lines
-from priolab.experiments.commands.planned_work import head
-from priolab.experiments.commands.work import Planned, Work
+from priolab.experiments.commands.progress import Planned, Work
 
 PLACES = "places of client, link, front and origin"
 

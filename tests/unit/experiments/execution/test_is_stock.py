@@ -4,8 +4,8 @@ import pytest
 
 from priolab.experiments.execution.conclusion import is_stock
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.testbed.guest.kernel_patches.additions import Additions, added
 from priolab.testbed.guest.kernel_patches.edit import Change, Effect
+from priolab.testbed.guest.kernel_patches.study_kernels import Additions, added
 
 OTHER_KERNEL = Additions(changes=(Change(name="wakes late", effect=Effect.RESULT, wordings=()),))
 

@@ -10,8 +10,8 @@ from priolab.experiments.execution.conclusion import Run, lay_out, wall_limit_s
 from priolab.experiments.execution.request import Arm, Manner
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.virtual import memory_mib
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.run.browser import (
     check_browser,
     client_command,

@@ -8,8 +8,8 @@ import pytest
 
 from priolab.common.clock_route import ClockRoute, Route
 from priolab.common.formats.files import read_json
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.run.environment import Environment, node_clock
 from priolab.experiments.setup.tools import Tools
 from tests.support.builders import maps

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.experiments.setup.debian_tree import PackageRecord, Root
 from priolab.experiments.setup.http2_library import http2_library
-from priolab.experiments.setup.roots import PackageRecord, Root
 from priolab.proxy.server import server_of
 
 GO = b"\xff Go buildinf:\x08\x02" + bytes(16) + b"\x08go1.24.4\x30" + b"path\tcmd"

@@ -8,6 +8,7 @@ import pytest
 
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.setup import programs
+from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.installed import lack_of, program_of
 from priolab.experiments.setup.programs import (
     browser_remedy,
@@ -18,7 +19,6 @@ from priolab.experiments.setup.programs import (
     root_versions,
     server_version,
 )
-from priolab.experiments.setup.roots import Root
 from priolab.experiments.setup.tools import BROWSERS
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import Switch

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.execution.invocation import RUN_KNOBS
+from priolab.experiments.execution.cli_request import RUN_KNOBS
 from priolab.experiments.setup.setup_request import DEFAULT_SWEEP, RUN_WORDS, SetupPart, setup_request_from, words_in
 from priolab.experiments.sweep import sweep_file
 

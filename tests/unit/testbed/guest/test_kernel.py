@@ -10,8 +10,8 @@ from priolab.experiments.hosts.virtual import Virtual
 from priolab.testbed.guest import kernel, kernel_source
 from priolab.testbed.guest.kernel import BuildRecord
 from priolab.testbed.guest.kernel_build import options
-from priolab.testbed.guest.kernel_patches.additions import Additions, added
 from priolab.testbed.guest.kernel_patches.edit import Change, Edit, Effect, Version
+from priolab.testbed.guest.kernel_patches.study_kernels import Additions, added
 from priolab.testbed.guest.kernel_source import SourceChoice
 
 _RECORD = BuildRecord(

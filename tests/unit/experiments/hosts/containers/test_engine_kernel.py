@@ -10,8 +10,8 @@ from priolab.experiments.hosts.containers import engine_kernel
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.containers.compose_override import ComposeOverride
 from priolab.experiments.hosts.containers.mounts import Mounts
-from priolab.experiments.results.order import Order
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import StepFailed, Unavailable

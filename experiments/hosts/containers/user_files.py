@@ -14,8 +14,8 @@ from typing import Any
 from priolab.common.running import TookTooLong, finished
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.installed import program_of
-from priolab.experiments.setup.own_program import OwnProgram, inspected, version_in
 from priolab.experiments.setup.programs import remedy_for
+from priolab.experiments.setup.user_program import OwnProgram, inspected, version_in
 from priolab.proxy.server import Server, catalogue
 from priolab.testbed.errors import TimedOut, Unavailable
 from priolab.testbed.process import processes

@@ -9,12 +9,12 @@ from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.hop_checks import hop_contradictions
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.lower_bound import bound
-from priolab.analysis.loads.second_hop import hop_of
+from priolab.analysis.loads.upstream_proxy import hop_of
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.records.runs import Evidence, Layers
-from priolab.common.formats.passages import Passage
 from priolab.common.formats.samples import ConnectionSample, OriginRequest
 from priolab.common.formats.scenario import ViaRecord
+from priolab.common.formats.upstream_timing import Passage
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
 from tests.support.builders import MS, evidence, load_events, maps, page_load, script_request, socket_sample

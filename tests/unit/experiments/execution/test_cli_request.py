@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.execution.invocation import ignored, joined_words, request_from, split_words
+from priolab.experiments.execution.cli_request import ignored, joined_words, request_from, split_words
 from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.named import read_entry
 from priolab.testbed.errors import ScenarioError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.setup.pip_complaint import cause_of
+from priolab.experiments.setup.pip_errors import cause_of
 from priolab.testbed.debian.apt import candidates, complaint
 
 _LOGS = Path(__file__).parent / "pip"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.run.servers_words import in_the_servers_words
+from priolab.experiments.run.server_error import in_the_servers_words
 from priolab.testbed.errors import StepFailed
 
 

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
+from priolab.experiments.commands.eta import tally
 from priolab.experiments.commands.live_lines import lines
-from priolab.experiments.commands.planned_work import tally
-from priolab.experiments.commands.work import Planned, Work
+from priolab.experiments.commands.progress import Planned, Work
 
 
 def small(slowness: float | None = 1.0) -> Work:

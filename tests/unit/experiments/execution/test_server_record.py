@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from priolab.common.formats.files import write_json
-from priolab.experiments.execution.front_record import front_record, origin_of
+from priolab.experiments.execution.server_record import front_record, origin_of
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import scenario_from
 

@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
 
-from priolab.experiments.hosts.places import Places, run_label
-from priolab.experiments.results.order import Order
+from priolab.experiments.hosts.experiment_hosts import Places, run_label
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.setup.npm import modules_of
 from priolab.netem import calibration
 from priolab.netem.shaper_kind import Shaper

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.execution.instruments import cost, instruments
+from priolab.experiments.execution.measurement_overhead import cost, instruments
 from priolab.experiments.results.run_folder import RunFolder
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from priolab.common.formats.files import read_json
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
-from priolab.experiments.setup.roots import root_at
+from priolab.experiments.setup.debian_tree import root_at
 from priolab.proxy.server import server_of
 
 _DIGEST = "sha256 "

@@ -1,4 +1,4 @@
-"""`python3 pinned.py FILE`: prints the packages of a server.toml as PACKAGE=VERSION, for apt-get in a front's image."""
+"""`python3 package_pins.py FILE`: prints the packages of a server.toml as PACKAGE=VERSION, for apt-get in an image."""
 
 import sys
 import tomllib

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from priolab.analysis.sweeps.networks import Network
-from priolab.extras.studies.moments import gather, grids, moments_ms
+from priolab.extras.studies.delay_sweep import gather, grids, moments_ms
 from tests.support.sweeps import Curve, lost, network
 
 _KNOBS = {"RATE": "10mbit", "CC": "cubic", "JS_DELAY": "200ms"}

@@ -11,8 +11,8 @@ from priolab.analysis.loads.estimate import Estimate
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.records.runs import Layers
-from priolab.common.formats.passages import Passage
 from priolab.common.formats.scenario import ViaRecord
+from priolab.common.formats.upstream_timing import Passage
 from priolab.common.packets import PACKET_BYTES
 
 

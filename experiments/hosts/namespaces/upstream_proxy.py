@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from priolab.experiments.hosts.experiment_hosts import SECOND_PORT, Sampling
 from priolab.experiments.hosts.namespaces import front_place
 from priolab.experiments.hosts.namespaces.front_place import End
-from priolab.experiments.hosts.places import SECOND_PORT, Sampling
 from priolab.experiments.scenario.scenario import Scenario, Via
 from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.shaper_kind import Shaper

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from priolab.experiments.commands.durations import about, clock, duration
 from priolab.experiments.commands.link_clock import link_s
-from priolab.experiments.commands.work import Planned, Work
+from priolab.experiments.commands.progress import Planned, Work
 from priolab.experiments.execution import cost, pace
 from priolab.experiments.execution.experiment import side_by_side
 from priolab.experiments.execution.progress import Progress

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from priolab.common.formats.files import write_json
-from priolab.experiments.hosts.places import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Places, SecondPlaces
-from priolab.experiments.results.order import Order
+from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Places, SecondPlaces
 from priolab.experiments.results.run_folder import RunFolder
+from priolab.experiments.results.run_spec import Order
 from priolab.experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
 from priolab.experiments.run.checks.settings import check_hop
 from priolab.experiments.scenario.scenario import Scenario, Via

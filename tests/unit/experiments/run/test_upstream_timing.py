@@ -12,7 +12,7 @@ from h2.connection import H2Connection
 from priolab.common.formats.files import write_json
 from priolab.common.tcp_streams import Direction, Segment
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.run.passages import finish, passages
+from priolab.experiments.run.upstream_timing import finish, passages
 from priolab.testbed.errors import StepFailed
 
 _FRONT, _SECOND = b"\xc6\x12\x04\x02", b"\xc6\x12\x05\x02"
