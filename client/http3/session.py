@@ -5,6 +5,7 @@ Times are the kernel's arrival times of datagrams, as with TCP (client/transport
 
 import select
 import socket
+import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,9 @@ from priolab.common.formats.plan import Plan
 
 _OLDEST_STAMP_NS = 10**6
 _DATAGRAM_BYTES = 65_535
+_SO_MEMINFO = 55  # <asm-generic/socket.h>, which the module socket lacks
+_MEMINFO = struct.Struct("=9I")
+_DROPS = 8  # SK_MEMINFO_DROPS, <linux/sock_diag.h>
 
 
 def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
@@ -55,12 +59,19 @@ def run_over_quic(plan: Plan, ca_file: Path, out: Path) -> None:
             port=port,
             receive_buffer_bytes=received,
             datagram_bytes=pump.datagram_bytes,
+            datagrams_dropped=_dropped(udp),
         )
 
 
 def _family(address: str) -> socket.AddressFamily:
     """Returns the address's family. Raises OSError for a text that is no address."""
     return socket.getaddrinfo(address, None, type=socket.SOCK_DGRAM)[0][0]
+
+
+def _dropped(udp: socket.socket) -> int:
+    """Returns how many datagrams the kernel dropped because the socket's receive buffer was full. Raises OSError."""
+    counts = udp.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+    return int(_MEMINFO.unpack(counts)[_DROPS])
 
 
 class _Pump:

@@ -67,7 +67,7 @@ def test_every_field_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tomllib, "loads", lambda text: _Noting(read(text), noted))
     for folder in folders:
         server._read(folder)
-    assert {"program", "on_since", "record_bytes"} <= noted
+    assert {"program", "on_since", "takes_whole"} <= noted
     assert noted - NAMED == set()
 
 

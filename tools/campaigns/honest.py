@@ -25,7 +25,8 @@ from pathlib import Path
 
 from priolab.experiments.execution.cost import link_s
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
-from priolab.proxy.server import catalogue
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.proxy.server import catalogue, server_of
 from priolab.testbed.errors import LabError
 from tests.support.lab import Done, make_lab
 from tests.support.punctuality import any_late, until_punctual
@@ -38,6 +39,9 @@ _REFUSED, _LACKING = 2, "cannot be used here"  # a value that is not allowed; a 
 _DRAWS = 100
 _LONGEST_S = 30.0
 """The most link time of an arm on a real clock; if an arm would take longer, other knobs are drawn."""
+
+_CLIENT_BIT_S = 20 * 10**6
+"""The rate at which the lab's client, in Python, surely reads datagrams in real time."""
 
 _IN_CONTAINERS = ("nginx", "h2o")  # few, because building a server's image takes a minute
 _LIKE_DELAY = "as DELAY"
@@ -188,7 +192,7 @@ def _run(number: int, fabric: str, root: Path) -> tuple[dict[str, str], Done, in
         root.joinpath(str(draw)).mkdir(parents=True)
         lab = make_lab(root / str(draw))
         words = draw_run(chance, fabric, root / str(draw))
-        if fabric != "virtual" and _link_s(words) > _LONGEST_S:
+        if fabric != "virtual" and (_link_s(words) > _LONGEST_S or _outruns_the_client(words)):
             continue
         attempts = 0
 
@@ -232,11 +236,25 @@ def draw_run(chance: random.Random, fabric: str, folder: Path) -> dict[str, str]
 
 def _link_s(words: dict[str, str]) -> float:
     """Link time of all loads of an arm; 0 if the lab would refuse the knobs."""
+    scenario = _scenario(words)
+    return link_s(scenario) if scenario else 0.0
+
+
+def _outruns_the_client(words: dict[str, str]) -> bool:
+    """True if a link is faster than the lab's client reads datagrams in real time; then its socket drops some."""
+    scenario = _scenario(words)
+    if scenario is None or server_of(scenario.server).over_tcp:
+        return False
+    return (scenario.link.rate_bit_s or _CLIENT_BIT_S + 1) > _CLIENT_BIT_S
+
+
+def _scenario(words: dict[str, str]) -> Scenario | None:
+    """Returns the scenario of the first arm; None if the lab would refuse the knobs."""
     knobs = {name: value.partition(",")[0] for name, value in words.items() if name in KNOBS}
     try:
-        return link_s(scenario_from(knobs))
+        return scenario_from(knobs)
     except LabError:
-        return 0.0
+        return None
 
 
 def _note(tally: Tally, words: dict[str, str], done: Done, late: int) -> None:

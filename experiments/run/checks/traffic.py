@@ -16,7 +16,7 @@ from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
 from priolab.netem.calibration import Tolerance
 from priolab.netem.interface_counters import Received
-from priolab.testbed.errors import InvalidRun
+from priolab.testbed.errors import QUIETER, InvalidRun
 
 _MARGIN_BYTES = 1024
 """Tolerance for what is no stream of the client's connection: longer TCP headers (8 bytes in a SYN, 12 in a packet with
@@ -79,13 +79,17 @@ def check_carried(
 def check_datagrams(came: Received, folder: RunFolder, scenario: Scenario) -> None:
     """Checks that the link carried what the client received or the bottleneck dropped. Raises InvalidRun.
 
-    came: what the link carried from the front during the loads. Not checked with LOSS, whose lost packets nobody
-    counts, without samples of the link's queue, and for a browser.
+    A client that its machine keeps from reading loses datagrams at its socket. came: what the link carried from the
+    front during the loads. Not checked with LOSS, whose lost packets nobody counts, without samples of the link's
+    queue, and for a browser.
     """
     lines = [line for line in read_journal(folder.link / "queue.jsonl", QueueSample) if line.direction == "down"]
     if scenario.link.loss or not lines or scenario.client.is_browser:
         return
-    received_bytes = read_json(folder.client / "socket.json")["datagram_bytes"]
+    told = read_json(folder.client / "socket.json")
+    received_bytes = told["datagram_bytes"]
+    if dropped := told.get("datagrams_dropped"):
+        raise InvalidRun("datagrams that the client's full receive buffer dropped", "none", dropped, QUIETER)
     dropped_bytes = PACKET_BYTES * (lines[-1].dropped - lines[0].dropped)
     if not -_DATAGRAM_MARGIN_BYTES <= came.datagram_bytes - received_bytes <= dropped_bytes + _DATAGRAM_MARGIN_BYTES:
         raise InvalidRun(

@@ -21,7 +21,7 @@ from priolab.experiments.run.checks.traffic import (
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import VIRTUAL
 from priolab.netem.interface_counters import Received
-from priolab.testbed.errors import InvalidRun
+from priolab.testbed.errors import QUIETER, InvalidRun
 
 ARRIVED, AGAIN, PACKET = 1_000_000, 50_000, 1448
 
@@ -56,10 +56,11 @@ def test_all_of_it(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
     _check(tmp_path, shaper_at, came_bytes)
 
 
-def _check_datagrams(folder: Path, came_bytes: int, **knobs: str) -> None:
+def _check_datagrams(folder: Path, came_bytes: int, datagrams_dropped: int = 0, **knobs: str) -> None:
     for name in ("client", "link"):
         (folder / name).mkdir(exist_ok=True)
-    (folder / "client" / "socket.json").write_text(f'{{"datagram_bytes": {ARRIVED}}}')
+    told = {"datagram_bytes": ARRIVED, "datagrams_dropped": datagrams_dropped}
+    (folder / "client" / "socket.json").write_text(json.dumps(told))
     line = {"direction": "down", "packets": 0, "bytes": 0, "delay_line_packets": 0, "delay_line_bytes": 0}
     lines = [json.dumps({"t_ns": t_ns, **line, "dropped": dropped}) for t_ns, dropped in ((1, 5), (2, 15))]
     (folder / "link" / "queue.jsonl").write_text("\n".join(lines) + "\n")
@@ -72,6 +73,12 @@ def _check_datagrams(folder: Path, came_bytes: int, **knobs: str) -> None:
 def test_datagrams_of_the_client(tmp_path: Path, came_bytes: int) -> None:
     """Ten dropped datagrams, and some after the last response, are no difference."""
     _check_datagrams(tmp_path, came_bytes)
+
+
+def test_datagrams_that_the_client_lost(tmp_path: Path) -> None:
+    """A client that was kept from reading loses datagrams. A busy machine is named, also if their bytes are few."""
+    with pytest.raises(InvalidRun, match=f"buffer dropped: asked for none, observed 3; {QUIETER}$"):
+        _check_datagrams(tmp_path, ARRIVED + 4500, 3)
 
 
 @pytest.mark.parametrize("came_bytes", [ARRIVED + 40_000, ARRIVED - 20_000])
