@@ -34,3 +34,16 @@ def test_a_link_leads_somewhere(page: Path) -> None:
         assert there.exists(), file
         if heading and there.suffix == ".md":
             assert heading in _headings(there), (file, heading)
+
+
+_CODE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:c|css|h|html|ipynb|mjs|py|sh|toml|ts))`")
+"""A path of the checkout in a document; it may leave out the first folders."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_path_in_backticks_is_there(page: Path) -> None:
+    """The files of code that a page names are there. NAME in capitals stands for any; others' files begin with `..`."""
+    named = set(_CODE.findall(page.read_text()))
+    ours = [path for path in named if not re.search(r"\b[A-Z]{4,}\b", path) and not path.startswith(("..", ".venv"))]
+    missing = [path for path in ours if not (ROOT / path).exists() and not any(ROOT.glob(f"*/{path}"))]
+    assert [path for path in missing if not any(ROOT.glob(f"*/*/{path}"))] == []
