@@ -18,7 +18,7 @@ FLOORS = (
     ("cli",),
     ("completion_command",),
     ("__main__",),
-    ("in_turn",),
+    ("command_server",),
 )
 CONCLUDING = "execution"
 """The layer that writes run.json. This layer and the layers below decide the results."""

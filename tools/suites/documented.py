@@ -95,7 +95,7 @@ def has_begun(log: str) -> bool:
 def judged(code: int | None, log: str, *, first: bool = False) -> Tried:
     """Returns the outcome of a command. code: its exit code; None if it was ended after some time."""
     last = _last(log)
-    if "Traceback (most recent call last)" in log:
+    if "Traceback (most recent call last)" in log or "\nThe failed tests:\n" in log:
         return Tried(outcome=Outcome.FAILS, said=last, first=first)
     if code == 0:
         return Tried(outcome=Outcome.WORKS, first=first)

@@ -44,6 +44,7 @@ def test_the_pages_commands(tmp_path: Path) -> None:
         (2, f"{_REFUSAL}make: *** [Makefile:1: list] Error 1\n", Outcome.SAYS, _REFUSAL.strip()),
         (1, "Traceback (most recent call last):\n  x\nValueError: 3\n", Outcome.FAILS, "ValueError: 3"),
         (0, "Traceback (most recent call last):\nValueError: 3\n", Outcome.FAILS, "ValueError: 3"),
+        (2, "1 failed\nThe failed tests:\n  test_x\nLeft out: 1 test\n", Outcome.FAILS, "Left out: 1 test"),
         (1, "", Outcome.FAILS, "exit code 1"),
     ],
 )
