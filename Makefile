@@ -127,10 +127,10 @@ ledgers: ## compare ledgers from samples with ledgers from captures on 40 links;
 setup-sandbox-tests:
 	@experiments/setup/setup.sh test TESTS=sandbox
 
-sandbox-examples: setup-sandbox-tests ## repeat each example of docs/guide/sandbox.md a hundred times, to the byte, and write their outputs into it, and beside those on a real clock (an hour; RUNS=1: the latter alone, five minutes on an idle machine)
+sandbox-examples: setup-sandbox-tests ## repeat each example of docs/guide/sandbox.md a hundred times, to the byte, and write their outputs into it, and into docs/reference/sandbox.md those on a real clock (an hour; RUNS=1: the latter alone, five minutes on an idle machine)
 	@.venv/bin/python -m tools.campaigns.sandbox_examples $(or $(RUNS),100)
 
-sandbox-machine: setup-sandbox-tests ## carry out each example of docs/guide/sandbox.md here and on an emulated machine, and write into it what is the same (half an hour; NAMES="go": only these, not written; needs root)
+sandbox-machine: setup-sandbox-tests ## carry out each example of docs/guide/sandbox.md here and on an emulated machine, and write into docs/reference/sandbox.md what is the same (half an hour; NAMES="go": only these, not written; needs root)
 	@.venv/bin/python -m tools.campaigns.sandbox_machine $(NAMES)
 
 .PHONY: tuner-kills

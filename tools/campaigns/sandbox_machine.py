@@ -4,8 +4,9 @@
 
 The emulated machine has Debian's kernel and another processor. The programs, their paths and the guest's kernel are
 those of this machine, whose file system it has; the loader searches the same folders on both. Each example must write
-the same at the same times there, and have packets of the same times and lengths. The table is written into the guide,
-if all examples are tried. Needs root, and Debian's packages debootstrap, qemu-system-x86 and cpio; takes half an hour.
+the same at the same times there, and have packets of the same times and lengths. The table is written into the
+reference, if all examples are tried. Needs root, and Debian's packages debootstrap, qemu-system-x86 and cpio; takes
+half an hour.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from pathlib import Path
 from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.common.cache_folder import cache_folder
 from priolab.testbed.home import ROOT
-from tools.campaigns.sandbox_examples import GUIDE, Repetition, copied, examples, repetition
+from tools.campaigns.sandbox_examples import REFERENCE, Repetition, copied, examples, repetition
 from tools.suites import emulated
 from tools.suites.package import systemd_tree
 from tools.suites.tree import CannotMake
@@ -126,8 +127,8 @@ def main() -> int:
     table = _table(here, there)
     print(table.markdown(), *_differences(here, there), sep="\n")
     if not given.names:
-        text = GUIDE.read_text()
-        GUIDE.write_text(with_places(text, {**places(text), "on-another-machine": table.markdown()}))
+        text = REFERENCE.read_text()
+        REFERENCE.write_text(with_places(text, {**places(text), "on-another-machine": table.markdown()}))
     return int(any("other" in row[1:-1] for row in table.rows))
 
 
