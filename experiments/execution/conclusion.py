@@ -29,7 +29,7 @@ from priolab.experiments.hosts.experiment_hosts import SERVER_NAME
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run import capture
 from priolab.experiments.scenario.knobs import with_absolute_paths
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
@@ -83,14 +83,14 @@ class Ending:
 
 
 def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
-    """Makes the run folder, with the certificate and the order (run_spec.py) in it."""
+    """Makes the run folder, with the certificate and the spec (run_spec.py) in it."""
     folder.create()
     if manner.capture:
         folder.wire.mkdir()
     if run.arm.scenario.via is not None:
         (folder.second / "link").mkdir(parents=True)
     issue(folder.asked, SERVER_NAME, seed=run.seed)
-    _order(run, manner, tools).write(folder)
+    _spec(run, manner, tools).write(folder)
 
 
 def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, trouble: str | None) -> Ending:
@@ -248,8 +248,8 @@ def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
     return {name: version for name, version in tools.versions.items() if name not in others}
 
 
-def _order(run: Run, manner: Manner, tools: Tools) -> Order:
-    return Order(
+def _spec(run: Run, manner: Manner, tools: Tools) -> RunSpec:
+    return RunSpec(
         **manner.options(),
         knobs={**with_absolute_paths(run.arm.knobs), **packed_traces(run.arm.scenario.link)},
         page=run.arm.scenario.page,

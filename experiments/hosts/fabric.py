@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Tolerance
@@ -52,7 +52,7 @@ class MakesPlaces(Protocol):
 
     tolerance: Tolerance
 
-    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
         """Makes the places of a run. Called in the process that carries out the run."""
 
 

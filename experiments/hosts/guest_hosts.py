@@ -7,7 +7,7 @@ from pathlib import Path
 
 from priolab.experiments.hosts.experiment_hosts import Places, run_label
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.setup.npm import modules_of
 from priolab.netem import calibration
 from priolab.netem.shaper_kind import Shaper
@@ -29,16 +29,16 @@ class InGuest:
         """later_s: how much later the run begins than the first run of a guest."""
         self._later_s = later_s
 
-    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are namespaces of the guest's kernel."""
         # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
         from priolab.experiments.hosts.namespaces.front_root import seen_at
         from priolab.experiments.hosts.namespaces.namespaces import Namespaces, tuner_of
 
-        via = order.scenario.via
-        servers = (order.scenario.front, *([via.front] if via else ()))
+        via = spec.scenario.via
+        servers = (spec.scenario.front, *([via.front] if via else ()))
         moved = {each: seen_at(_SEEN / each.name, each) for each in sorted({*chain(*map(_folders, servers))})}
-        tuner = tuner_of(order, run_label(folder))
+        tuner = tuner_of(spec, run_label(folder))
         # Go 1.19 makes random numbers of the monotonic clock. So the fronts see that of a guest's first run.
         return Namespaces(Shaper.NETEM, tuner, via=via, forks_client=True, moved=moved, back_s=self._later_s)
 

@@ -20,7 +20,7 @@ from priolab.netem.sampling import Intervals, intervals
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order(RunOptions):
+class RunSpec(RunOptions):
     """The settings of a run, for the process that carries out the run.
 
     knobs: the scenario as knobs. page: the page that the knob PAGE names. fabric: the name of the fabric. seed: the

@@ -9,7 +9,7 @@ from priolab.experiments.hosts.guest_hosts import QUIC, InGuest
 from priolab.experiments.hosts.namespaces.namespaces import known_beforehand, refer_to
 from priolab.experiments.hosts.warm_up import rehearse
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.process import carry_out
 from priolab.experiments.setup.tools import FRONT
 
@@ -17,21 +17,21 @@ from priolab.experiments.setup.tools import FRONT
 class RunTask:
     """A run."""
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self.seed = order.seed
-        self.in_turns = not order.scenario.client.is_browser
+    def __init__(self, spec: RunSpec) -> None:
+        self._spec = spec
+        self.seed = spec.seed
+        self.in_turns = not spec.scenario.client.is_browser
         self.programs: Collection[tuple[str | None, str]] = {
-            (order.root if name == FRONT else None, program) for name, program in order.programs.items()
+            (spec.root if name == FRONT else None, program) for name, program in spec.programs.items()
         }
 
     def prepare(self) -> None:
         """Finds out how Node reads the clock."""
-        known_beforehand(self._order.programs["node"])
+        known_beforehand(self._spec.programs["node"])
 
     def carry_out(self, folder: Path, *, seeded: bool, known_as: Path, later_s: int) -> None:
         """Carries out the run."""
-        carry_out(RunFolder(folder), InGuest(later_s), self._order, seeded=seeded, known_as=known_as)
+        carry_out(RunFolder(folder), InGuest(later_s), self._spec, seeded=seeded, known_as=known_as)
 
 
 def begin() -> None:
@@ -60,4 +60,4 @@ def use(found: Mapping[str, SettingsSnapshot]) -> None:
 
 def read_task(folder: Path) -> RunTask:
     """Returns the run of a folder. Raises FileNotFoundError if another guest has carried it out."""
-    return RunTask(Order.read(RunFolder(folder)))
+    return RunTask(RunSpec.read(RunFolder(folder)))

@@ -18,7 +18,7 @@ from priolab.common.sleeping import sleep_until
 from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.experiment_hosts import CLIENT_PORT, SERVER_NAME, ActiveTuner, Places, Sampling
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.browser import client_command, last_event_ns
 from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.run.checks.settings import check_seen
@@ -41,13 +41,13 @@ _NEVER_NS = 2**63
 class Conditions:
     """The conditions under which an arm runs.
 
-    order: the settings of the arm. tolerance: the allowed difference between the measured link and the requested one.
+    spec: the settings of the arm. tolerance: the allowed difference between the measured link and the requested one.
     in_guest: True in a guest, whose clock moves only when programs read it or wait. There the client connects at a
     whole second of the clock, so that the time of the connection does not depend on how often programs read the clock
     before. And the kernel takes samples in batches.
     """
 
-    order: Order
+    spec: RunSpec
     tolerance: Tolerance
     in_guest: bool = False
 
@@ -89,11 +89,11 @@ def load_pages(
     InvalidRun if the front was not sampled until the end.
     """
     link, tuner, hop = at_work
-    scenario = conditions.order.scenario
+    scenario = conditions.spec.scenario
     plan = _plan(places, scenario, conditions)
     (folder.client / "plan.json").write_text(plan.to_json())
-    command = client_command(scenario, places.seen(folder), places.python, conditions.order.tools)
-    sampling = conditions.order.sampling
+    command = client_command(scenario, places.seen(folder), places.python, conditions.spec.tools)
+    sampling = conditions.spec.sampling
     interval_ns = None if sampling is None else sampling.measured_ns
     over_tcp = server_of(scenario.server).over_tcp
     before = link.carried()
@@ -153,8 +153,8 @@ class _Loads:
         self._servers = servers
         self._link = link
         self._hop = hop
-        self._sampling = conditions.order.sampling
-        self._changes = bool(conditions.order.scenario.link.rate_steps or conditions.order.scenario.link.traced)
+        self._sampling = conditions.spec.sampling
+        self._changes = bool(conditions.spec.scenario.link.rate_steps or conditions.spec.scenario.link.traced)
 
     def begin(self, number: int, t_ns: int) -> None:
         """Takes note of the beginning of a load. Samples come more often from the measured load on."""
@@ -215,7 +215,7 @@ def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
         window_bytes=scenario.window_bytes,
         connection_window_bytes=scenario.connection_window_bytes,
         steps=scenario.steps,
-        load_deadline_ns=conditions.order.load_deadline_ns,
+        load_deadline_ns=conditions.spec.load_deadline_ns,
         source_port=None if own else CLIENT_PORT,
         protocol=Protocol(server_of(scenario.server).protocol),
         disturbance=scenario.disturb,
@@ -246,7 +246,7 @@ def _batches(sampled: Sampling, link: ActiveLink, conditions: Conditions) -> Ite
     The ring is made after the client has been forked.
     """
     samplers = [each.in_batches for each in (sampled, link) if each.in_batches is not None]
-    sampling = conditions.order.sampling
+    sampling = conditions.spec.sampling
     if sampling is None or not conditions.in_guest or not samplers:
         yield None
         return

@@ -12,7 +12,7 @@ from typing import Any
 from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.fabric import MakesPlaces
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.run.page_loads import Conditions
 from priolab.experiments.run.steps import run_arm
@@ -28,27 +28,27 @@ def tell(step: str) -> None:
 def carry_out(
     folder: RunFolder,
     fabric: MakesPlaces | None = None,
-    order: Order | None = None,
+    spec: RunSpec | None = None,
     *,
     seeded: bool = False,
     known_as: Path | None = None,
 ) -> None:
     """Runs the arm and writes outcome.json, also when the arm fails.
 
-    fabric: the fabric that the order names, if it has been imported already; None to import it.
-    order: the folder's order, if it has been read already; None to read it.
-    seeded: True if all random numbers follow from the order's seed; False if only the ferry's random numbers do.
+    fabric: the fabric that the spec names, if it has been imported already; None to import it.
+    spec: the folder's spec, if it has been read already; None to read it.
+    seeded: True if all random numbers follow from the spec's seed; False if only the ferry's random numbers do.
     known_as: the run folder's path outside the guest, to be named in the reason of a failure in place of the path
     inside the guest; None without a guest.
     """
     observed: dict[str, Any] = {"seeded": seeded}
     status, reason, seen = "ok", None, folder
     try:
-        order = order or Order.read(folder)
-        fabric = fabric or FABRICS[order.fabric]
-        conditions = Conditions(order=order, tolerance=fabric.tolerance, in_guest=seeded)
+        spec = spec or RunSpec.read(folder)
+        fabric = fabric or FABRICS[spec.fabric]
+        conditions = Conditions(spec=spec, tolerance=fabric.tolerance, in_guest=seeded)
         tell("places of client, link, front and origin")
-        with fabric.places(order, folder) as places:
+        with fabric.places(spec, folder) as places:
             seen = places.seen(folder)
             run_arm(folder, places, conditions, observed=observed, tell=tell)
         if seeded:

@@ -121,11 +121,11 @@ class _Arm:
         self._places = places
         self._conditions = conditions
         self._observed = observed
-        self._order = conditions.order
+        self._order = conditions.spec
         self._standing: Sequence[Portrayed] = ()
         self._stood_ns = 0
         self._sending_us: Sequence[int] = ()
-        self.scenario = conditions.order.scenario
+        self.scenario = conditions.spec.scenario
 
     @property
     def _interval_ns(self) -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Places, SecondPlaces
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
 from priolab.experiments.run.checks.settings import check_hop
 from priolab.experiments.scenario.scenario import Scenario, Via
@@ -42,34 +42,34 @@ class RunningHop:
 
 @contextmanager
 def second_hop(
-    places: Places, folder: RunFolder, order: Order, tolerance: Tolerance, origin: Process, observed: dict[str, Any]
+    places: Places, folder: RunFolder, spec: RunSpec, tolerance: Tolerance, origin: Process, observed: dict[str, Any]
 ) -> Iterator[RunningHop | None]:
     """Runs the second hop while the context is open; yields None without VIA.
 
     observed: gets the key `second`, with settings and shaper. origin: the running origin. Raises
     StepFailed, Unavailable and InvalidRun.
     """
-    scenario, second = order.scenario, places.second
+    scenario, second = spec.scenario, places.second
     if scenario.via is None or second is None:
         yield None
         return
     seen = observed["second"] = {}
     with ExitStack() as stack:
-        front = _front(second, scenario, scenario.via, folder, order.tools, places)
+        front = _front(second, scenario, scenario.via, folder, spec.tools, places)
         write_json(folder.asked / "second.json", front.command)
         server = stack.enter_context(second.start_front(front, scenario, origin))
         seen |= second.settings()
         check_hop(scenario, scenario.via, seen)
-        interval_ns = None if order.sampling is None else order.sampling.measured_ns
+        interval_ns = None if spec.sampling is None else spec.sampling.measured_ns
         journals = folder.second / "link"
-        starting = second.start_link(order.shaper, seed=order.seed, folder=journals, interval_ns=interval_ns)
+        starting = second.start_link(spec.shaper, seed=spec.seed, folder=journals, interval_ns=interval_ns)
         link = stack.enter_context(starting)
         seen |= {"shaper": link.shaper}
         measured, attempts = second.calibrate(tolerance, link.pid)
         write_json(journals / "calibration.json", measured.figures(scenario.via.link) | {"attempts": attempts})
         for what, asked, found in calibration.disagreements(scenario.via.link, measured, tolerance):
             raise InvalidRun(f"calibration of {what} between the fronts", asked, found)
-        taps = stack.enter_context(_capturing(second, order.tools, folder))
+        taps = stack.enter_context(_capturing(second, spec.tools, folder))
         sampled = stack.enter_context(second.sampling(folder.second, interval_ns))
         yield RunningHop(
             origin=f"{second.address}:{SECOND_PORT}",

@@ -18,7 +18,7 @@ from priolab.experiments.hosts.containers.user_files import (
 from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.installed import check_edition
@@ -158,11 +158,11 @@ class Compose(HostKernel):
         words = [f"{name}={value}" for name, value in told.items()]
         return ["env", *words, *module("priolab.experiments.run.process"), str(folder.path)]
 
-    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns the containers of a new compose project."""
         from priolab.experiments.hosts.containers.containers import Containers  # only the process of a run needs it
 
-        return Containers(order, folder)
+        return Containers(spec, folder)
 
 
 def _of_root(root: Root) -> str:

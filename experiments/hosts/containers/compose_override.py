@@ -6,7 +6,7 @@ from typing import Any
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel
 from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.hosts.containers.user_files import image_server
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.setup.debian_tree import root_at
 from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.certificate_files import certificates_in
@@ -17,9 +17,9 @@ from priolab.testbed.topology.end_words import LOWAT_MOST
 class ComposeOverride:
     """The variables and the second compose file of a run. user: the uid and gid of the services."""
 
-    def __init__(self, order: Order, user: tuple[int, int], mounts: Mounts) -> None:
-        self._order = order
-        self._scenario = order.scenario
+    def __init__(self, spec: RunSpec, user: tuple[int, int], mounts: Mounts) -> None:
+        self._spec = spec
+        self._scenario = spec.scenario
         self._user = user
         self._mounts = mounts
 
@@ -28,13 +28,13 @@ class ComposeOverride:
 
         near, far: the first three bytes of the addresses of the client's network and of the front's network.
         """
-        scenario, order = self._scenario, self._order
+        scenario, spec = self._scenario, self._spec
         _, sndbuf, most = engine_kernel.asked().wmem
         if scenario.sndbuf_bytes is not None:
             sndbuf, most = scenario.sndbuf_bytes, max(most, scenario.sndbuf_bytes)
         return {
             "SERVER": image_server(scenario.front),
-            "PRIOLAB_ROOT": docker_engine.root_suffix(root_at(Path(order.root)) if order.root else None),
+            "PRIOLAB_ROOT": docker_engine.root_suffix(root_at(Path(spec.root)) if spec.root else None),
             "NATIVE": scenario.native,
             "BUFFERING": scenario.buffering,
             "RECORD": str(scenario.record_bytes or "stock"),
@@ -44,10 +44,10 @@ class ComposeOverride:
             "CC": scenario.congestion_control if self.cc_by_sysctl else "reno",
             "PAGE": str(INSIDE.page),
             "SIZE": str(scenario.page.largest_bytes),
-            **{name: order.knobs[name] for name in LINK_OPTIONS},
-            "SHAPER": order.shaper or "auto",
-            "SEED": str(order.seed),
-            "SAMPLE": "none" if order.sampling is None else f"{order.sampling.measured_ns}ns",
+            **{name: spec.knobs[name] for name in LINK_OPTIONS},
+            "SHAPER": spec.shaper or "auto",
+            "SEED": str(spec.seed),
+            "SAMPLE": "none" if spec.sampling is None else f"{spec.sampling.measured_ns}ns",
             "PRIOLAB_JOURNAL": str(INSIDE.link / "queue.jsonl"),
             "PRIOLAB_USER": "{}:{}".format(*self._user),
             "PRIOLAB_GATEWAY_MODE": docker_engine.gateway_mode(),

@@ -31,7 +31,7 @@ from priolab.experiments.hosts.counting import counting
 from priolab.experiments.hosts.experiment_hosts import ActiveTuner, LiveSockets, Sampling, gso_segments_in
 from priolab.experiments.hosts.namespaces.front_tuner import INSTEAD, tuning
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt
 from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
 from priolab.experiments.setup.tools import Tools
@@ -81,12 +81,12 @@ class Containers:
     server_folder: Path | None = user_files.FOLDER
     as_root = False
 
-    def __init__(self, order: Order, folder: RunFolder) -> None:
+    def __init__(self, spec: RunSpec, folder: RunFolder) -> None:
         user = _user()
         self._folder = folder
-        self._mounts = Mounts(folder, user, order.scenario)
-        self._tuner = order.tuner or TunerKind.BPF
-        self._override = ComposeOverride(order, user, self._mounts)
+        self._mounts = Mounts(folder, user, spec.scenario)
+        self._tuner = spec.tuner or TunerKind.BPF
+        self._override = ComposeOverride(spec, user, self._mounts)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:

@@ -25,7 +25,7 @@ from priolab.experiments.hosts.namespaces.end_sockets import EndSockets
 from priolab.experiments.hosts.namespaces.front_place import End
 from priolab.experiments.hosts.namespaces.upstream_proxy import SecondHop
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
 from priolab.experiments.setup.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
 from priolab.experiments.setup.tools import Tools
@@ -68,13 +68,13 @@ _UNQUOTABLE = set('"$\\{}')
 _FORKED = ("-P", "-m", "priolab.client")
 
 
-def tuner_of(order: Order, group_name: str) -> "FrontTuner | None":
+def tuner_of(spec: RunSpec, group_name: str) -> "FrontTuner | None":
     """Returns the tuner of a run's front; None without LOWAT=auto. group_name: the name of the front's cgroup."""
-    if order.tuner is None:
+    if spec.tuner is None:
         return None
     from priolab.experiments.hosts.namespaces.front_tuner import FrontTuner  # no other run loads it
 
-    return FrontTuner(order.tuner, group_name)
+    return FrontTuner(spec.tuner, group_name)
 
 
 class Namespaces:

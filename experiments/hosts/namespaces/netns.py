@@ -9,7 +9,7 @@ from priolab.experiments.hosts.experiment_hosts import Places, run_label
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
@@ -65,9 +65,9 @@ class Netns(HostKernel):
         arm = [*processes.module("priolab.experiments.run.process"), str(folder.path)]
         return ["env", f"TMPDIR={scratch}", *entering(), *arm]
 
-    def places(self, order: Order, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are network namespaces of this machine's kernel."""
         # Only the process of a run needs this module.
         from priolab.experiments.hosts.namespaces.namespaces import Namespaces, tuner_of
 
-        return Namespaces(None, tuner_of(order, run_label(folder)), via=order.scenario.via)
+        return Namespaces(None, tuner_of(spec, run_label(folder)), via=spec.scenario.via)

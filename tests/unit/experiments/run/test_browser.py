@@ -11,7 +11,7 @@ from priolab.experiments.execution.request import Arm, Manner
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.virtual import memory_mib
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.browser import (
     check_browser,
     client_command,
@@ -110,7 +110,7 @@ def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]
     manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     folder = RunFolder(tmp_path / "run")
     lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)
-    assert list(Order.read(folder).tools.versions) == [*named, "priolab"]
+    assert list(RunSpec.read(folder).tools.versions) == [*named, "priolab"]
 
 
 def _document(*requests: int, first: str | None = "script") -> dict[str, Any]:

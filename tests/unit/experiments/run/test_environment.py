@@ -9,7 +9,7 @@ import pytest
 from priolab.common.clock_route import ClockRoute, Route
 from priolab.common.formats.files import read_json
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.environment import Environment, node_clock
 from priolab.experiments.setup.tools import Tools
 from tests.support.builders import maps
@@ -75,7 +75,7 @@ def test_an_order_hands_the_route_on(tmp_path: Path, found: ClockRoute | None) -
     """The order contains the route of Node's clock (vDSO or system call) if it was measured before the experiment."""
     folder = RunFolder(tmp_path / "control.1")
     folder.create()
-    Order(
+    RunSpec(
         knobs={},
         page=maps(),
         fabric="compose",
@@ -88,4 +88,4 @@ def test_an_order_hands_the_route_on(tmp_path: Path, found: ClockRoute | None) -
         versions={},
         node_route=found,
     ).write(folder)
-    assert Order.read(folder).tools.node_route == found
+    assert RunSpec.read(folder).tools.node_route == found

@@ -11,7 +11,7 @@ from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.containers.compose_override import ComposeOverride
 from priolab.experiments.hosts.containers.mounts import Mounts
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.results.run_spec import Order
+from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.errors import StepFailed, Unavailable
@@ -111,7 +111,7 @@ def test_a_job_takes_the_answers(
     """The sysctls of a run follow the engine's kernel, and the process of the run starts no container to know them."""
     monkeypatch.setenv(engine_kernel.ARM_KERNEL, engine_kernel.asked().told())
     engine_kernel.asked.cache_clear()
-    order = Order(
+    spec = RunSpec(
         knobs=with_defaults(knobs),
         page=maps(),
         fabric="compose",
@@ -123,7 +123,7 @@ def test_a_job_takes_the_answers(
         programs={},
         versions={},
     )
-    mounts = Mounts(RunFolder(tmp_path), (1, 1), order.scenario)
-    words = ComposeOverride(order, (1, 1), mounts).words("198.18.2", "198.19.2")
+    mounts = Mounts(RunFolder(tmp_path), (1, 1), spec.scenario)
+    words = ComposeOverride(spec, (1, 1), mounts).words("198.18.2", "198.19.2")
     assert [words[name] for name in ("SNDBUF", "SNDBUF_MOST", "CC")] == sysctls
     assert engine.started == 1
