@@ -12,6 +12,7 @@ from priolab.common.formats.run import Observed, RunRecord
 from priolab.common.formats.scenario import AUTO, PROBE, ScenarioRecord
 
 _GSO_BYTES = 65_536
+_STRICT = "strict: a stream waits"  # the beginning of `scheduling` in a server.toml
 _NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
 _KEEP_SHORT = ("fq_codel", "cake", "pie", "dualpi2")
 """Queueing disciplines that keep a queue short, whatever its limit."""
@@ -283,7 +284,7 @@ def _unread_dialect(scenario: ScenarioRecord, run: RunRecord) -> str | None:
 def _not_buffered(scenario: ScenarioRecord, run: RunRecord) -> str | None:
     if scenario.buffering == "on" or scenario.priorities != "spdy" or not run.loads:
         return None
-    if not run.front.get("strict"):
+    if not str(run.front.get("scheduling", "")).startswith(_STRICT):
         return None  # this server shares the link in any case
     load = run.measured
     size = _others_bytes(scenario)

@@ -122,13 +122,13 @@ def test_the_demo(lab: Lab, folder: Path) -> None:
     "words",
     [
         *(("reproduce",), ("slides",), ("auto", "{file}"), ("matrix", "{file}", "SERVER=nginx", "DIALECT=plain")),
-        *(("model", "{file}"), ("sabotage", "{file}"), ("agreement", "{file}")),
+        *(("sabotage", "{file}"), ("agreement", "{file}")),
     ],
 )
 def test_the_first_run_of_a_study(lab: Lab, folder: Path, words: tuple[str, ...]) -> None:
     """A study, interrupted when its first client has recorded events, runs nothing of the folder."""
     filled = [word.format(file=lab.root / "document.md") for word in words]
-    if words[0] not in ("model", "sabotage", "agreement"):
+    if words[0] not in ("sabotage", "agreement"):
         filled.append(f"RESULTS={lab.results}")
     command = [str(Path(sys.executable).with_name("priolab")), *filled]
     with subprocess.Popen(

@@ -275,12 +275,12 @@ def test_a_dialect_that_is_not_read() -> None:
 
 def test_a_front_that_had_not_enough_in_hand() -> None:
     """If a strict front sends much of the image during the script with BUFFERING=off, the advice is BUFFERING=on."""
-    off, strict = {"BUFFERING": "off"}, {"strict": True}
+    off, strict = {"BUFFERING": "off"}, {"scheduling": "strict: a stream waits for every stream of higher weight"}
     shared = replace(load_record((900, 5000), (100, 4000), before=100_000), other_bytes_during=500_000)
     (sentence,) = came_of(off, front=strict, loads=(shared,))
     assert sentence.startswith("BUFFERING=off: ")
     assert "BUFFERING=on" in sentence
-    assert came_of(off, front={"strict": None}, loads=(shared,)) == []
+    assert came_of(off, front={"scheduling": "by turns"}, loads=(shared,)) == []
     assert came_of({}, front=strict, loads=(shared,)) == []
     assert came_of(off, front=strict, loads=(replace(shared, other_bytes_during=0),)) == []
     assert came_of(off, front=strict, loads=(replace(shared, other_bytes_before=716_800),)) == []
