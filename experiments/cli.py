@@ -100,7 +100,7 @@ def command_line(arguments: Sequence[str]) -> ArgumentParser:
     """Builds the parser. If the first argument is a command, the parser knows this command alone, with its options."""
     parser, commands = _parser()
     named = arguments[0] if arguments else ""
-    known = _of_the_core()
+    known = dict(_COMMANDS)
     if named not in known:
         known |= _of_extras()
     for name in [named] if named in known else known:
@@ -117,7 +117,7 @@ def whole_command_line() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
     Completion in shells and the man page are made from it. A command whose Python packages are missing has no options.
     """
     parser, commands = _parser()
-    for name, (about, module) in (_of_the_core() | _of_extras()).items():
+    for name, (about, module) in (_COMMANDS | _of_extras()).items():
         command = commands.add_parser(name, help=about, allow_abbrev=False)
         with suppress(ImportError):
             import_module(module).add_to(command)
@@ -129,13 +129,6 @@ def _parser() -> tuple[ArgumentParser, "_SubParsersAction[ArgumentParser]"]:
     parser = ArgumentParser(prog="priolab", description=_ABOUT, epilog=_FIRST_STEPS, allow_abbrev=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the lab's version and the digest of its code")
     return parser, parser.add_subparsers(required=True, metavar="COMMAND")
-
-
-def _of_the_core() -> dict[str, tuple[str, str]]:
-    return {
-        name: (about, module if module.startswith("priolab.") else f"priolab.experiments.{module}")
-        for name, (about, module) in _COMMANDS.items()
-    }
 
 
 def _of_extras() -> dict[str, tuple[str, str]]:
@@ -173,40 +166,43 @@ def options_from(parser: ArgumentParser, words: Sequence[str], options: Namespac
     return options
 
 
-_COMMANDS: Mapping[str, tuple[str, str]] = {
-    "run": ("run an experiment", "run_command"),
-    "sweep": ("run every combination of several knobs' values", "sweep.command"),
-    "show": ("show the results of an experiment", "show_command"),
-    "export": ("write results in other programs' formats", "commands.export"),
-    "figures": ("draw all figures of an experiment", "commands.figures"),
-    "knee": ("show which LOWAT a sweep recommends, and why", "commands.knee"),
-    "list": ("list the named scenarios and sweeps, or what a sweep would run", "sweep.listing"),
-    "doctor": ("show what this machine can do, and what is missing", "commands.doctor"),
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run an experiment", "priolab.experiments.run_command"),
+    "sweep": ("run every combination of several knobs' values", "priolab.experiments.sweep.command"),
+    "show": ("show the results of an experiment", "priolab.experiments.show_command"),
+    "export": ("write results in other programs' formats", "priolab.experiments.commands.export"),
+    "figures": ("draw all figures of an experiment", "priolab.experiments.commands.figures"),
+    "knee": ("show which LOWAT a sweep recommends, and why", "priolab.experiments.commands.knee"),
+    "list": ("list the named scenarios and sweeps, or what a sweep would run", "priolab.experiments.sweep.listing"),
+    "doctor": ("show what this machine can do, and what is missing", "priolab.experiments.commands.doctor"),
     "probe": (
         "test in which order a running server sends two resources, in every dialect",
-        "commands.probe",
+        "priolab.experiments.commands.probe",
     ),
-    "trace": ("make a trace of packet opportunities, for TRACE: synthetic, or from a recorded rate", "commands.trace"),
-    "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", "commands.tune"),
+    "trace": (
+        "make a trace of packet opportunities, for TRACE: synthetic, or from a recorded rate",
+        "priolab.experiments.commands.trace",
+    ),
+    "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", "priolab.experiments.commands.tune"),
     "sandbox": (
         "run any two programs on a link, on virtual time: the same bytes every time",
         "priolab.testbed.sandbox.command",
     ),
     "setup": (
         "install the packages and the guest kernel that the lab needs",
-        "commands.setup_command",
+        "priolab.experiments.commands.setup_command",
     ),
     "roots": (
         "list the servers fetched from Debian's suites, or fetch newer ones",
-        "commands.suite_roots",
+        "priolab.experiments.commands.suite_roots",
     ),
-    "kernel": ("build the guest kernel, unless it is built already", "commands.guest_kernel"),
+    "kernel": ("build the guest kernel, unless it is built already", "priolab.experiments.commands.guest_kernel"),
     "completion": (
         "print a script with which a shell completes commands, options and knobs",
-        "completion_command",
+        "priolab.experiments.completion_command",
     ),
 }
-"""For each command of the core: what it does, and its module, in the package `experiments` if no other is named."""
+"""For each command of the core: what it does, and its module."""
 
 _ANYWHERE = {"export", "figures", "knee", "list", "show", "trace"}
 """Commands that work on every system: they read recorded results, or write a trace."""

@@ -20,20 +20,20 @@ from priolab.analysis.records import runs as recorded
 from priolab.analysis.reports.summary import summarize
 from priolab.analysis.sweeps import folder as swept
 from priolab.analysis.sweeps import summary as of_sweep
-from priolab.experiments.execution.cli_request import check_name, request_from
+from priolab.experiments.commands.drawing import no_figures
+from priolab.experiments.execution.cli_request import request_from, split_words
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
+from priolab.experiments.setup.python_packages import installing
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from priolab.testbed.errors import InvalidRun, ScenarioError, Unavailable
+from priolab.testbed.errors import InvalidRun, ScenarioError, StepFailed, Unavailable
 
 Value = str | int | float | bool | None | Path
 """A knob's value: its text, or a number; None for `none`, True for `yes`, False for `no`."""
 
-_PACKAGES = {"vl_convert": "vl-convert-python"}
 FRAMES = ("pandas", "polars")
-FIGURES = ("timeline", "filmstrip", "ledger-bar", "ledger-area", "ladder", "clients")
 
 
 def run(
@@ -47,7 +47,7 @@ def run(
     lines go to standard error. Raises ScenarioError for a value that is not allowed, Unavailable, and StepFailed.
     """
     tell = progress or _tell
-    request = request_from(_words(scenario, knobs))
+    request = request_from(split_words(_words(scenario, knobs)))
     told = Progress(
         step=lambda name, step: tell(f"{name}: {step}"),
         ended=lambda name, status, reason: tell(f"{name}: {status}" + (f", {reason}" if reason else "")),
@@ -66,9 +66,7 @@ def sweep(
     progress: as for `run`, with a sequence for several values of a knob. Raises as `run`.
     """
     tell = progress or _tell
-    given = _words(None, knobs)
-    words = [*([f"SWEEP={name}"] if name else []), *(f"{knob}={value}" for knob, value in given.items())]
-    wanted = sweep_from(sweep_request_from(words), yes=False)
+    wanted = sweep_from(sweep_request_from(_words(name, knobs)), yes=False)
     told = SweepProgress(
         step=tell,
         opened=lambda folder: tell(f"results: {folder.path}"),
@@ -169,18 +167,22 @@ class Experiment:
         if library not in FRAMES:
             raise ScenarioError("library", library, ", ".join(FRAMES))
         made = self._table(table)
-        return _library(library).DataFrame({name: [row[name] for row in made.rows] for name in made.columns})
+        try:
+            frames = import_module(library)
+        except ModuleNotFoundError as error:
+            raise Unavailable(library, "it is not installed", f"run {installing('frames')}") from error
+        return frames.DataFrame({name: [row[name] for row in made.rows] for name in made.columns})
 
     def figure(self, name: str = "timeline") -> "Figure":
         """Returns a figure. Raises ScenarioError for another name, or if these runs have no such figure.
 
-        name: timeline, filmstrip, ledger-bar, ledger-area, ladder or clients. Raises Unavailable if what draws is not
-        installed.
+        name: timeline, filmstrip, ledger-bar, ledger-area, ladder or clients. Raises StepFailed if nothing can be drawn
+        here.
         """
-        if name not in FIGURES:
-            raise ScenarioError("figure", name, ", ".join(FIGURES))
-        _library("vl_convert")
-        drawn = import_module("priolab.analysis.figures.all_figures").FIGURES[name](self._experiment)
+        figures = _drawing("all_figures").FIGURES
+        if name not in figures:
+            raise ScenarioError("figure", name, ", ".join(figures))
+        drawn = figures[name](self._experiment)
         if drawn is None:
             raise ScenarioError("figure", name, "a figure for which the runs have data")
         return Figure(drawn)
@@ -262,8 +264,7 @@ class Sweep:
 
     def figure(self) -> "Figure":
         """Returns the figure of `priolab knee`. Raises ScenarioError if no network has enough values of LOWAT."""
-        _library("vl_convert")
-        drawn = import_module("priolab.analysis.figures.knee").draw(self._sweep)
+        drawn = _drawing("knee").draw(self._sweep)
         if drawn is None:
             raise ScenarioError("figure", "knee", "a sweep with several values of LOWAT")
         return Figure(drawn)
@@ -290,22 +291,27 @@ class Figure:
         return file
 
     def _as(self, suffix: str) -> bytes:
-        picture = import_module("priolab.analysis.figures.picture")
+        picture = _drawing("picture")
         if suffix == ".html":
             return bytes(picture.page(self.vega_lite, "priolab").encode())
         svg = picture.drawn(self.vega_lite)
         return bytes(svg.encode() if suffix == ".svg" else picture.png(svg))
 
 
+def _drawing(module: str) -> Any:
+    """Returns a module of analysis/figures, which needs a library that is an extra. Raises StepFailed."""
+    if lack := no_figures():
+        raise StepFailed("figure", lack)
+    return import_module(f"priolab.analysis.figures.{module}")
+
+
 def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _words(scenario: str | None, knobs: Mapping[str, Value | Sequence[Value]]) -> dict[str, str]:
-    for name in knobs:
-        check_name(name)
-    words = {} if scenario is None else {"SCENARIO": scenario}
-    return words | {name: _text(value) for name, value in knobs.items()}
+def _words(name: str | None, knobs: Mapping[str, Value | Sequence[Value]]) -> list[str]:
+    """Returns the words of a command line: the name of a scenario or a sweep, if any, and KNOB=VALUE."""
+    return [*([name] if name else []), *(f"{knob}={_text(value)}" for knob, value in knobs.items())]
 
 
 def _text(value: Value | Sequence[Value]) -> str:
@@ -342,10 +348,3 @@ def _line(arm: Arm) -> str:
     if arm.status != "ok":
         return f"{arm.name}: {arm.status}, {arm.reason}"
     return f"{arm.name}: {arm.verdict}, first byte after {(arm.first_byte_ms or 0) / 1000:.2f} s; {arm.verdict_reason}"
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise Unavailable(name, "it is not installed", f"run `pip install {_PACKAGES.get(name, name)}`") from error

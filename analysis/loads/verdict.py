@@ -1,9 +1,9 @@
 """Judges whether bytes arrived in the order that the client asked for: the verdict.
 
-The order is that of the client's signals on the wire (run_spec.py), not the page's word `important`. Each important
-resource is judged by itself, against its *rivals*: the resources that it should precede or, if there are none, the
-unimportant ones that should precede it. A document, for which an important resource waits, is as important as that
-resource; it is judged if the client asked for it before another resource. A resource is no rival if one of the two
+The order is that of the client's signals on the wire (requested_order.py), not the page's word `important`. Each
+important resource is judged by itself, against its *rivals*: the resources that it should precede or, if there are
+none, the unimportant ones that should precede it. A document, for which an important resource waits, is as important as
+that resource; it is judged if the client asked for it before another resource. A resource is no rival if one of the two
 waits for the other, if it was complete when the origin had the important resource, or if it was requested when the
 important resource was complete. The *high* side was asked for first, the other side is *low*.
 

@@ -121,7 +121,7 @@ class _Arm:
         self._places = places
         self._conditions = conditions
         self._observed = observed
-        self._order = conditions.spec
+        self._spec = conditions.spec
         self._standing: Sequence[Portrayed] = ()
         self._stood_ns = 0
         self._sending_us: Sequence[int] = ()
@@ -129,11 +129,11 @@ class _Arm:
 
     @property
     def _interval_ns(self) -> int | None:
-        return None if self._order.sampling is None else self._order.sampling.measured_ns
+        return None if self._spec.sampling is None else self._spec.sampling.measured_ns
 
     def start_servers(self, stack: ExitStack, tell: Callable[[str], None]) -> _Servers:
         """Starts the origin, the second front if there is one, and the front."""
-        scenario, folder, places, tools = self.scenario, self._folder, self._places, self._order.tools
+        scenario, folder, places, tools = self.scenario, self._folder, self._places, self._spec.tools
         environment = Environment(folder, tools, places)
         page = with_decoys(scenario.page) if scenario.disturb else scenario.page
         write_json(folder.page, page.as_document())
@@ -143,7 +143,7 @@ class _Arm:
         if scenario.via is not None:
             tell("second front, and the link between the fronts")
         tolerance = self._conditions.tolerance
-        hop = stack.enter_context(second_hop(places, folder, self._order, tolerance, origin.process, self._observed))
+        hop = stack.enter_context(second_hop(places, folder, self._spec, tolerance, origin.process, self._observed))
         front = _front(places, scenario, folder, tools, hop)
         write_json(folder.asked / "front.json", front.command)
         with _blaming_the_users_files(scenario, folder):
@@ -163,9 +163,9 @@ class _Arm:
         scenario, places = self.scenario, self._places
         starting = places.start_link(
             scenario.link,
-            self._order.shaper,
+            self._spec.shaper,
             scenario.shaper_at,
-            seed=self._order.seed,
+            seed=self._spec.seed,
             folder=self._folder.link,
             interval_ns=self._interval_ns,
         )
@@ -182,7 +182,7 @@ class _Arm:
         scenario, folder, places, hop = self.scenario, self._folder, self._places, servers.hop
         with (
             _crossing(places, scenario, link.shaper, folder, self._interval_ns) as cross,
-            capturing(places, self._order.tools, folder) if self._order.capture else nullcontext(()) as taps,
+            capturing(places, self._spec.tools, folder) if self._spec.capture else nullcontext(()) as taps,
         ):
             processes = (servers.front, servers.origin, *taps, *(cross.processes if cross else ()))
             processes += tuple(hop.processes) if hop else ()

@@ -87,7 +87,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         choices=("fifo", "default"),
         default="fifo",
         help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
-        " whose threads wait for each other by busy_program (default: fifo)",
+        " whose threads wait for each other by spinning (default: fifo)",
     )
     parser.add_argument("--memory", metavar="SIZE", help="the guest's memory, such as 2g")
     parser.add_argument("--limit", metavar="TIME", default="86400s", help="the client's longest time (default: 86400s)")

@@ -40,5 +40,5 @@ class OutOfMemory:
 
 
 def like_others() -> None:
-    """Lets the kernel end this process as any other, which a child of a process in a OutOfMemory is not."""
+    """Lets the kernel end this process as any other, which a child of a process in an OutOfMemory is not."""
     _BADNESS.write_text("0")

@@ -1,4 +1,4 @@
-"""The client's pty at a terminal: a pseudo-terminal in its place, and a clock that stands still while it waits there.
+"""The client's pseudo-terminal (pty), and a clock that stands still while the client waits for it.
 
 In a guest, the client's programs give way to the kernel's own threads (SCHED_IDLE), which carry the keys. So Ctrl-C
 reaches a program that uses the processor all the time. While the foreground job waits for the terminal, this process

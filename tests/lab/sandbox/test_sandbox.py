@@ -251,9 +251,9 @@ def test_endings(here: Folder) -> None:
     reads = here.fails(124, "--limit", "1s", "--", python, "-c", "import time\nwhile True: time.time()")
     assert reads == "the client did not end within 1 s (--limit)"
     copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M")
-    busy_program = (python, "-c", "while True: pass")
+    spinning = (python, "-c", "while True: pass")
     child = ("sh", "-c", f"{python} -c 'while True: pass' & exec sleep 9999")
-    for words, program in ((busy_program, python), (copies, shutil.which("dd")), (child, python)):
+    for words, program in ((spinning, python), (copies, shutil.which("dd")), (child, python)):
         said = f"; {program} uses the processor all the time"
         assert any(here.spins(limit_s, *words).endswith(said) for limit_s in (6, 20))  # 20: if the machine is busy
     # When there is no room for further processes, the kernel alone may be at work.
