@@ -14,8 +14,11 @@ _LINK = ("RATE=20mbit", "DELAY=10ms", "QUEUE=300", "SIZE=2MiB", "RELOADS=0", "LO
 _ARMS = {"lowat-65536": 65_536, "lowat-16384": 16_384}
 _BUFFER_BYTES = 45 * SEGMENT_BYTES
 """The largest packet buffer: whole segments, up to 64 KiB."""
-_MOST_OFF = {"wakeups": 0.3, "read_calls": 0.15, "write_calls": 0.15, "handed_bytes": 0.01}
+_MOST_OFF = {"wakeups": 0.3, "write_calls": 0.15, "handed_bytes": 0.01}
 """The largest difference between guest and real clock, as a fraction; a busy machine may wake the front less often."""
+_MOST_MORE_READS = 0.15
+"""The most read calls on a real clock beyond the guest's, as a fraction. A front that comes late to its origin's bytes
+reads more of them at once: on a busy machine half of the calls do, so there is no such bound from below."""
 
 
 def _cost(arm: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,6 +50,7 @@ def test_a_real_clock_counts_the_same(run: Runs, lab: Lab) -> None:
         expected, cost = _cost(guests.arm(name)), _cost(real.arm(name))
         for count, off in _MOST_OFF.items():
             assert cost[count] == pytest.approx(expected[count], rel=off), (name, count)
+        assert 0 < cost["read_calls"] <= (1 + _MOST_MORE_READS) * expected["read_calls"], name
         assert cost["cpu_ns"] > 0
         assert cost["reasons"] == {}
 
