@@ -61,29 +61,13 @@ _RATE_TRAIN = 20
 _SURPLUS = 8  # packets in a train beyond what the queue should hold
 _FASTER = 1.25  # how much faster than the link the far end must send; otherwise its own rate would be measured
 _LONGEST_TRAIN_NS = 20 * 10**9
-_SO_SNDBUFFORCE = 32
 _SO_RCVBUFFORCE = 33  # <asm-generic/socket.h>; the socket module does not name these
 _SO_MEMINFO = 55
 _MEMINFO = struct.Struct("@9I")  # <linux/sock_diag.h>; the last number counts datagrams dropped by a full buffer
 _BUFFER_BYTES = 16 * 2**20
-_COUNTED_BYTES = 2 * PACKET_BYTES  # a datagram's largest share of the send buffer, with the kernel's overhead
 _OLDEST_STAMP_NS = 10**9  # an older stamp probably means that the clock was set meanwhile
 
 Address = tuple[str, int]
-
-
-def make_room(far: socket.socket, link: Link) -> None:
-    """Enlarges the far end's send buffer, for a link whose bottleneck is on the far end's own egress.
-
-    On such a link queued packets count in the send buffer. Raises PermissionError if the send buffer cannot become
-    large enough to fill the queue.
-    """
-    try:
-        far.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES)
-    except PermissionError:
-        far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER_BYTES)  # net.core.wmem_max limits the size
-        if far.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) < (link.queue_packets + _SURPLUS) * _COUNTED_BYTES:
-            raise
 
 
 def respond(far: socket.socket) -> None:

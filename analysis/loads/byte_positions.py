@@ -4,8 +4,8 @@ Front and client count positions in the same stream, and TCP keeps the order of 
 
     bytes up to `arrived`            at the client
     from `arrived` to `far_from`     sent, but neither on the link nor readable: lost, or received behind a lost packet
-    from `far_from` to `near_from`   in the part of the link that is farther from the front
-    from `near_from` to `sent`       in the part of the link that is nearer to the front
+    from `far_from` to `near_from`   in the bottleneck queue
+    from `near_from` to `sent`       in the delay line
     from `sent` to `handed`          unsent in the front's kernel
     bytes behind `handed`            in the front
 
@@ -13,8 +13,6 @@ With cross traffic the parts of the link hold packets of other flows, too. Then 
 that were sent and have not arrived, at most as many as the link holds. Both parts hold the same share of them. So lost
 bytes count as on the link.
 
-The link has two parts: the delay line and the bottleneck queue. The delay line is nearer to the front, except with
-SHAPER_AT=front, where the bottleneck is on the front's own egress.
 """
 
 from dataclasses import dataclass
@@ -29,8 +27,8 @@ class Whereabouts:
     """Positions in the TCP stream at a sample of the front's socket, the largest first.
 
     handed_bytes, sent_bytes, arrived_bytes: the end of the bytes that the front handed to its kernel, that the kernel
-    sent, and that are at the client. near_from_bytes, far_from_bytes: the beginning of the bytes in the part of the
-    link that is nearer to the front, and in the part that is farther.
+    sent, and that are at the client. near_from_bytes, far_from_bytes: the beginning of the bytes in the delay line,
+    and in the bottleneck queue behind it.
     """
 
     handed_bytes: int
@@ -40,8 +38,8 @@ class Whereabouts:
     arrived_bytes: int
 
 
-def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> Whereabouts:
-    """Returns the positions at a sample. queue_first: True if packets pass the bottleneck before the delay line."""
+def whereabouts(sample: SocketSample, layers: Layers) -> Whereabouts:
+    """Returns the positions at a sample."""
     sent = sample.sent_bytes
     arrived = min(layers.arrived_bytes(sample), sent)
     in_queue, in_line = _on_link(layers.held(sample.t_ns), sample)
@@ -52,7 +50,7 @@ def whereabouts(sample: SocketSample, layers: Layers, *, queue_first: bool) -> W
     return Whereabouts(
         handed_bytes=sample.handed_bytes,
         sent_bytes=sent,
-        near_from_bytes=max(arrived, sent - (in_queue if queue_first else in_line)),
+        near_from_bytes=max(arrived, sent - in_line),
         far_from_bytes=max(arrived, sent - in_line - in_queue),
         arrived_bytes=arrived,
     )

@@ -81,7 +81,7 @@ def contradictions(
     if loads:
         yield from queue_contradictions(layers, scenario, loads[-1].started_ns, allowance)
     # With cross traffic the front has only a part of the link's rate.
-    if loads and scenario.plan != PROBE and scenario.shaper_at == "link" and not layers.cross:
+    if loads and scenario.plan != PROBE and not layers.cross:
         yield from rate_contradictions(loads[-1], layers, scenario, allowance)
     if loads and scenario.client == "h2":
         yield from late_on_the_way(layers, scenario, loads[-1].started_ns, allowance)

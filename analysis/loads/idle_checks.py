@@ -12,8 +12,7 @@ Three things are checked:
    over: its kernel may have been full until it was at work again.
 2. Unsent bytes leave as soon as congestion window and receive window allow it (tcp_output.c, tcp_write_xmit). Only a
    last part of the window may wait for further acknowledgments (tcp_tso_should_defer), so half a window is never left
-   unused. BBR paces its packets, and with SHAPER_AT=front the kernel holds bytes back while the shaper is busy
-   (tcp_small_queue_check), so there nothing is checked.
+   unused. BBR paces its packets, so there nothing is checked.
 3. Packet buffers become large: the kernel checks LOWAT only when it begins a new one, so a front that writes eagerly
    fills one, of 45 segments. A smaller limit of segmentation shows in fewer unsent bytes, even if the connection alone
    has it, from its handshake. In all observed runs at least 34 KiB were unsent at some time.
@@ -63,7 +62,7 @@ def idle_contradictions(
         yield from _not_handed_over(loads, evidence, layers, scenario, allowance)
         yield from _small_buffers(evidence, layers, scenario)
     is_paced = scenario.congestion_control == "bbr" or scenario.front_qdisc == "fq"
-    if not is_paced and scenario.shaper_at == "link":
+    if not is_paced:
         yield from _unused_window(layers.sockets, allowance)
 
 

@@ -31,12 +31,10 @@ def moments_of(
     position: int,
     sockets: Sequence[SocketSample],
     layers: Layers,
-    *,
-    queue_first: bool,
 ) -> list[Moment]:
     """Returns the moments of a load, in order of time. position: the position of the focal resource's first byte.
 
-    sockets: the samples during the load. queue_first: True if packets pass the bottleneck before the delay line.
+    sockets: the samples during the load.
     """
     ahead = others.before(position)
     from_ns = min(load.resources[each.name].available_ns for each in load.page.others)
@@ -46,10 +44,9 @@ def moments_of(
     for index, sample in enumerate(sockets):
         if sample.t_ns < from_ns:
             continue
-        seen = whereabouts(sample, layers, queue_first=queue_first)
+        seen = whereabouts(sample, layers)
         handed, sent, received = (others.before(at) for at in (seen.handed_bytes, seen.sent_bytes, seen.arrived_bytes))
         near_from, far_from = others.before(seen.near_from_bytes), others.before(seen.far_from_bytes)
-        near, far = sent - near_from, near_from - far_from
         is_waiting = index >= waiting_from and handed < ahead
         committed = ahead - handed if is_waiting else 0
         moments.append(
@@ -58,8 +55,8 @@ def moments_of(
                 pending_bytes=others.size_bytes - handed - committed,
                 committed_bytes=committed,
                 unsent_bytes=handed - sent,
-                queue_bytes=near if queue_first else far,
-                propagation_bytes=far if queue_first else near,
+                queue_bytes=near_from - far_from,
+                propagation_bytes=sent - near_from,
                 recovery_bytes=far_from - received,
                 received_bytes=received,
             )
@@ -121,7 +118,7 @@ def ledger(
         before, at_front_ns, early_ns = hop.parts, hop.arrived_ns, hop.unexplained_ns
     parts = {**before, **_parts(load, at_front_ns, position, evidence, layers, scenario)}
     parts[Layer.UNEXPLAINED] = parts[Layer.UNEXPLAINED].plus(Estimate.exact(early_ns))
-    moments = moments_of(load, others, position, sockets, layers, queue_first=Pipe.of(scenario, 0).queue_first)
+    moments = moments_of(load, others, position, sockets, layers)
     if not moments:
         raise NoLedger("the front's socket was not sampled after the other resources became available")
     return Ledger(

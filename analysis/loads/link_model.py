@@ -21,7 +21,6 @@ class Pipe:
 
     rate: Rate | None
     delay: Estimate
-    queue_first: bool
     most_bytes: int | None
 
     @classmethod
@@ -31,14 +30,8 @@ class Pipe:
         return cls(
             rate=Rate.of(scenario, began_ns),
             delay=Estimate(ns=delay_ns, least_ns=scenario.shortest_delay_ns, most_ns=delay_ns + scenario.jitter_ns),
-            queue_first=scenario.shaper_at == "front",
             most_bytes=scenario.most_queue_bytes + PACKET_BYTES if scenario.qdisc == FIFO else None,
         )
-
-    @property
-    def entering(self) -> Estimate:
-        """The time from when a packet is sent until it is at the bottleneck."""
-        return Estimate.exact(0) if self.queue_first else self.delay
 
     def transmission_ns(self, frame_bytes: float, until_ns: int) -> int:
         """Returns the transmission time of a packet of `frame_bytes` whose transmission ends at `until_ns`."""
@@ -50,9 +43,8 @@ class Pipe:
         packet_bytes, least_bytes: the packet's probable and its least size, as a frame. A trace sends a packet at an
         instant, so its packets have no shortest transmission time.
         """
-        until_ns = arrived_ns - self.delay.ns if self.queue_first else arrived_ns
-        packet_ns = self.transmission_ns(packet_bytes, until_ns)
-        least_ns = 0 if isinstance(self.rate, TraceRate) else self.transmission_ns(least_bytes, until_ns)
+        packet_ns = self.transmission_ns(packet_bytes, arrived_ns)
+        least_ns = 0 if isinstance(self.rate, TraceRate) else self.transmission_ns(least_bytes, arrived_ns)
         return self.delay.plus(Estimate(ns=packet_ns, least_ns=least_ns, most_ns=packet_ns))
 
     def through_ns(self, begins_ns: int, frames_bytes: float) -> int:

@@ -7,8 +7,7 @@ Rules:
    if packets may have been sent again, else unexplained.
 3. The wait for the rest of the TLS record is at most what the link needs for these bytes. If packets may have been sent
    again, what remains is recovery.
-4. If both ends of the link were captured, the times of the byte's packets are known. With SHAPER_AT=front they do not
-   help: the front's capture then has packets only when they have left the bottleneck.
+4. If both ends of the link were captured, the times of the byte's packets are known.
 
 `recovery` ends when the client has the byte, or the record, and all bytes before it.
 """
@@ -95,7 +94,7 @@ class Transit:
         return min(self.looks.mss_bytes, now - before) if now > before else self.looks.mss_bytes
 
     def _crossing_of(self, position: int) -> Crossing | None:
-        if not self.looks.layers.segments or self.looks.pipe.queue_first:
+        if not self.looks.layers.segments:
             return None
         return crossing(self.looks.layers.segments, position, self.looks.pipe.delay.least_ns)
 
@@ -108,7 +107,7 @@ class Transit:
         found = {Layer.RECOVERY: Estimate.exact(crossed.recovery_ns), Layer.UNEXPLAINED: Estimate.exact(read_ns)}
         if not self.looks.layers.cross:
             return {Layer.QUEUE: waited, **found}
-        entered_ns = min(crossed.sent_ns + self.looks.pipe.entering.ns, crossed.arrived_ns)
+        entered_ns = min(crossed.sent_ns + self.looks.pipe.delay.ns, crossed.arrived_ns)
         cross = self.looks.cross(entered_ns, crossed.arrived_ns).clipped(0, waited.ns)
         return {Layer.QUEUE: waited.since(cross), Layer.CROSS: cross, **found}
 
@@ -159,7 +158,7 @@ class Transit:
         lost = self._lost_among_others()
         if lost is not None:
             return lost
-        entered_ns = min(self.looks.sent.ns + self.looks.pipe.entering.ns, self.looks.record_ns)
+        entered_ns = min(self.looks.sent.ns + self.looks.pipe.delay.ns, self.looks.record_ns)
         cross, queue = self.looks.cross(entered_ns, self.looks.record_ns), self._behind_own(entered_ns)
         waited = self._at_client.since(self.looks.sent).since(self.own)
         if self._has_hole:
@@ -202,7 +201,7 @@ class Transit:
         begins_ns, ends_ns = (again_ns, looks.record_ns) if self._was_hole else (sent_ns, soonest_ns)
         recovered_ns = max(0, min(waited.ns, waited.ns - (ends_ns - begins_ns - self.own.ns)))
         left_ns = waited.ns - recovered_ns
-        cross_ns = min(looks.cross(min(begins_ns + looks.pipe.entering.ns, ends_ns), ends_ns).ns, left_ns)
+        cross_ns = min(looks.cross(min(begins_ns + looks.pipe.delay.ns, ends_ns), ends_ns).ns, left_ns)
         parts_ns = {Layer.QUEUE: left_ns - cross_ns, Layer.CROSS: cross_ns, Layer.RECOVERY: recovered_ns}
         found = {layer: Estimate(ns=ns, least_ns=0, most_ns=waited.most_ns) for layer, ns in parts_ns.items()}
         return {**found, Layer.UNEXPLAINED: Estimate.between(0, self._spread_ns(None))}
@@ -225,7 +224,7 @@ class Transit:
         bytes the bottleneck then held. Those sent behind the byte do not count. The bottleneck transmits the others
         without a pause.
         """
-        entered, soonest = self.looks.sent.plus(self.looks.pipe.entering), self.looks.sent.plus(self.own)
+        entered, soonest = self.looks.sent.plus(self.looks.pipe.delay), self.looks.sent.plus(self.own)
         times = [each.t_ns for each in self.looks.sockets]
         shown = times[bisect_left(times, entered.most_ns + self.held_ns) : bisect_right(times, self.looks.record_ns)]
         shown = shown[:1] if self._may_lack_bytes else shown[: self.looks.undropped(shown)]
@@ -235,9 +234,7 @@ class Transit:
         off_ns = self.looks.off_ns + self.looks.apart_ns
         least_ns = max(each.least_ns for each in cleared) - off_ns
         most_ns = min(each.most_ns for each in cleared) + off_ns
-        found = Estimate.between(min(least_ns, most_ns), most_ns).plus(
-            self.looks.pipe.delay if self.looks.pipe.queue_first else _NONE
-        )
+        found = Estimate.between(min(least_ns, most_ns), most_ns)
         return Estimate(
             ns=max(found.ns, soonest.ns),
             least_ns=max(found.least_ns, soonest.least_ns),
@@ -265,8 +262,6 @@ class Transit:
     @property
     def _ways_ns(self) -> tuple[int, int]:
         """The shortest time from a sample of what was sent until it is in the bottleneck, and the longest."""
-        if self.looks.pipe.queue_first:
-            return 0, 0
         longest_ns = self.looks.pipe.delay.most_ns + self.looks.look_ns + self.held_ns
         return self.looks.pipe.delay.least_ns - self.looks.look_ns, longest_ns
 
@@ -298,7 +293,7 @@ class Transit:
 
         It entered the bottleneck when the bottleneck first held packets until the time of the arrival.
         """
-        left_ns = self.looks.record_ns - (self.looks.pipe.delay.ns if self.looks.pipe.queue_first else 0)
+        left_ns = self.looks.record_ns
         longest_ns = self.looks.pipe.longest_queue_ns(left_ns)
         times = [each.t_ns for each in self.looks.sockets if self.looks.sent.least_ns <= each.t_ns <= left_ns]
         entered = Estimate.between(times[-1] if times else self.looks.sent.least_ns, left_ns)
@@ -332,7 +327,7 @@ class Transit:
         again = self.looks.resent_bytes(self.looks.sent.least_ns, self.looks.record_ns)
         if again <= self.looks.mss_bytes:
             return False
-        return self.loss or self.looks.dropped(self.looks.sent.plus(self.looks.pipe.entering))
+        return self.loss or self.looks.dropped(self.looks.sent.plus(self.looks.pipe.delay))
 
     @property
     def _has_hole(self) -> bool:

@@ -33,9 +33,9 @@ def queue_contradictions(
     """Returns a contradiction for each direction in which a packet was dropped without a full queue.
 
     began_ns: the start of the measured load. With LOSS packets are dropped anyway, and other disciplines than fifo drop
-    before they are full. With SHAPER_AT=front the queue holds bytes.
+    before they are full.
     """
-    if scenario.loss or scenario.qdisc != FIFO or scenario.shaper_at != "link":
+    if scenario.loss or scenario.qdisc != FIFO:
         return
     rate = Rate.of(scenario, began_ns)
     if rate is not None:

@@ -48,8 +48,8 @@ class Looks:
     """The samples of the front's socket at which a position has changed.
 
     t_ms: the samples' times. handed, sent: the end of the bytes that the front had handed to its kernel, and that the
-    kernel had sent, as positions in the TCP stream. near_from, far_from: the link consists of the bottleneck queue and
-    the delay line. These are the positions at which the bytes begin in the one nearer to the front, and in the other.
+    kernel had sent, as positions in the TCP stream. near_from, far_from: the positions at which the bytes begin in the
+    link's two parts: the delay line, which is nearer to the front, and the bottleneck queue.
     """
 
     t_ms: tuple[float, ...]
@@ -121,14 +121,13 @@ class Limits:
 class Film:
     """The film of a load.
 
-    load: the load's number. duration_ms: the time until the load's last stream ended. queue_first: True if packets pass
-    the bottleneck before the delay line. deliveries: the arrivals of all resources, in the page's order. ready: the
-    words that appear when all important resources are complete, such as "the map works".
+    load: the load's number. duration_ms: the time until the load's last stream ended. deliveries: the arrivals of all
+    resources, in the page's order. ready: the words that appear when all important resources are complete, such as "the
+    map works".
     """
 
     load: int
     duration_ms: float
-    queue_first: bool
     resources: tuple[Asked, ...]
     tape: Tape
     looks: Looks
@@ -150,14 +149,11 @@ def film_of(run: Run) -> Film:
     """Makes the film of a run that is ok. Raises NoFilm, and FolderError for a damaged folder."""
     file = run.path / "front" / "process.jsonl"
     processes = read_journal(file, ProcessSample) if file.exists() else []
-    return film(run.evidence(), run.layers(), processes, queue_first=run.scenario.shaper_at == "front")
+    return film(run.evidence(), run.layers(), processes)
 
 
-def film(evidence: Evidence, layers: Layers, processes: Sequence[ProcessSample], *, queue_first: bool) -> Film:
-    """Makes a film from a run's logs and samples. Raises NoFilm.
-
-    queue_first: True if packets pass the bottleneck before the delay line.
-    """
+def film(evidence: Evidence, layers: Layers, processes: Sequence[ProcessSample]) -> Film:
+    """Makes a film from a run's logs and samples. Raises NoFilm."""
     load = measured_load(evidence)
     looks = [sample for sample in layers.sockets if load.started_ns <= sample.t_ns <= load.finished_ns]
     if not load.page.others:
@@ -171,7 +167,7 @@ def film(evidence: Evidence, layers: Layers, processes: Sequence[ProcessSample],
     seen: list[Whereabouts] = []
     at: list[SocketSample] = []
     for sample in looks:  # a sample without a change is left out
-        found = whereabouts(sample, layers, queue_first=queue_first)
+        found = whereabouts(sample, layers)
         if not seen or replace(found, arrived_bytes=seen[-1].arrived_bytes) != seen[-1]:
             at.append(sample)
             seen.append(found)
@@ -182,7 +178,6 @@ def film(evidence: Evidence, layers: Layers, processes: Sequence[ProcessSample],
     return Film(
         load=load.number,
         duration_ms=_ms(load, load.finished_ns),
-        queue_first=queue_first,
         resources=(_asked(load, evidence, _OTHERS), _asked(load, evidence, _IMPORTANT)),
         tape=tape,
         looks=Looks(

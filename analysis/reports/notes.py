@@ -189,9 +189,7 @@ def _limited_by_the_client(scenario: ScenarioRecord, run: RunRecord) -> str | No
 def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     rate = Rate.of(scenario)
-    if rate is None or scenario.shaper_at != "link":
-        return None  # at the front's own egress hardly any packets queue
-    if scenario.qdisc in _KEEP_SHORT:
+    if rate is None or scenario.qdisc in _KEEP_SHORT:
         return None
     queue_s = rate.longest_wait_s(scenario.queue_packets)
     if queue_s < _LONG_QUEUE_S:
@@ -201,17 +199,6 @@ def _deep_bottleneck(scenario: ScenarioRecord, observed: Observed) -> str | None
         f"QUEUE={scenario.queue_knob}: the bottleneck queue can hold so many packets that a new one waits "
         f"{queue_s:.1f} s. Packets in this queue are already sent, so LOWAT does not bound them. {remedy} keeps the "
         "queue short."
-    )
-
-
-def _own_egress(scenario: ScenarioRecord, observed: Observed) -> str | None:
-    del observed
-    if scenario.shaper_at != "front":
-        return None
-    return (
-        "SHAPER_AT=front: the bottleneck is on the front's own egress. There TCP Small Queues keep bytes in the "
-        "socket, where LOWAT bounds them. On a separate link these bytes would wait in the bottleneck queue. So LOWAT "
-        "has more effect here than it has in a network. SHAPER_AT=link makes a separate link."
     )
 
 
@@ -355,7 +342,6 @@ _RULES: tuple[Callable[[ScenarioRecord, Observed], str | None], ...] = (
     _larger_than_buffer,
     _small_window,
     _deep_bottleneck,
-    _own_egress,
     _own_mechanism,
     _ferry_instead,
     _of_the_machine,

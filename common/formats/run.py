@@ -259,9 +259,14 @@ class Findings:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRecord(Findings, Conduct):
-    """A run. Raises ValueError if a run that is ok lacks a verdict, a load, or an observation that Observed names."""
+    """A run. Raises ValueError if a run that is ok lacks a verdict, a load, or an observation that Observed names.
+
+    Nor can a run of version 0.2 be read whose bottleneck was at the front.
+    """
 
     def __post_init__(self) -> None:
+        if self.knobs.get("SHAPER_AT") == "front":
+            raise ValueError("SHAPER_AT=front: only version 0.2 reads such a run; now the bottleneck is the link's")
         if self.status != "ok":
             return
         if self.verdict is None or not self.loads:

@@ -96,7 +96,6 @@ class ScenarioRecord:
     congestion_control: str
     gso_segments: int | None = _named("GSO", usual=None)
     front_qdisc: str | None = _named_later("FRONT_QDISC", usual=None)
-    shaper_at: str = _named("SHAPER_AT", usual="link")
     client: Literal["h2", "chromium", "firefox", "webkit"]
     page: str = _named("PAGE", usual=MAPS)
     plan: str = _named("PLAN", usual="loads")

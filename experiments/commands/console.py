@@ -183,11 +183,8 @@ class Report:
             )
         if scenario.trace is not None:
             rate += ", the mean of the trace, until the measured load replays it"
-        place = " on the front's own egress" if scenario.shaper_at == "front" else ""
         others = "".join(f", {word}" for word in link_words(scenario))
-        self.say(
-            f"link: {rate}; delay {down} to the client, {up} to the front; queue {scenario.queue_words}{place}{others}"
-        )
+        self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {scenario.queue_words}{others}")
 
     @contextmanager
     def progress(self, request: Request, *, steps: bool = True) -> Iterator[Progress]:

@@ -11,7 +11,7 @@ from priolab.common.formats.samples import OptionsSample
 from priolab.common.kernel_sampling import BatchSampler
 from priolab.common.tuning import TunerKind
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.link import Link
@@ -164,12 +164,12 @@ class Places(Protocol):
         """
 
     def start_link(
-        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
         """Starts the link.
 
-        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
-        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
+        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. folder: for the journal of the
+        queue. interval_ns: the interval of the queue's samples; None for no samples.
         """
 
     def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from priolab.experiments.hosts.guest_hosts import QUIC, InGuest
-from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH
 from priolab.experiments.scenario.scenario import Scenario
@@ -59,7 +58,6 @@ class Virtual(InGuest):
         if scenario.service is not None and not kernel.can_serve():
             lack = "in a guest kernel before Linux 7.2 the server's work takes no time"
             raise Unavailable(f"SERVICE={scenario.service} with FABRIC={self.name}", lack, "use KERNEL=7.2")
-        check_egress(scenario, shaper, no_netem)
         usable.check_links([scenario.link], scenario.front_qdisc, shaper, memory_mib(scenario))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.experiments.hosts.namespaces.namespaces import Namespaces
-from priolab.experiments.scenario.scenario import ShaperAt
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.pair import WARM_UP
 
@@ -31,6 +30,6 @@ def rehearse() -> Mapping[str, SettingsSnapshot]:
 def _use(places: Namespaces) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        places.start_link(WARM_UP, None, ShaperAt.LINK, seed=0, folder=Path(folder), interval_ns=None),
+        places.start_link(WARM_UP, None, seed=0, folder=Path(folder), interval_ns=None),
     ):
         places.exchange()

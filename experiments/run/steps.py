@@ -14,7 +14,6 @@ from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Places
-from priolab.experiments.hosts.namespaces.front_shaper import check_at, observed_at
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
 from priolab.experiments.run.capture import capturing
@@ -47,7 +46,7 @@ from priolab.experiments.run.environment import Environment
 from priolab.experiments.run.page_loads import Conditions, Loaded, load_pages
 from priolab.experiments.run.server_error import in_the_servers_words, in_words
 from priolab.experiments.run.upstream_proxy import RunningHop, second_hop
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, ShaperAt
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
 from priolab.experiments.setup.npm import modules_of
 from priolab.experiments.setup.origin_process import OriginSettings
 from priolab.experiments.setup.tools import FRONT, Tools
@@ -164,7 +163,6 @@ class _Arm:
         starting = places.start_link(
             scenario.link,
             self._spec.shaper,
-            scenario.shaper_at,
             seed=self._spec.seed,
             folder=self._folder.link,
             interval_ns=self._interval_ns,
@@ -172,7 +170,7 @@ class _Arm:
         link = stack.enter_context(starting)
         write_json(self._folder.asked / "link.json", link.commands)
         self._observed |= {"shaper": link.shaper, "shaper_reason": link.instead_of_netem}
-        if self._by_tc(link) and scenario.link.qdisc is not Qdisc.FIFO:
+        if link.shaper is Shaper.NETEM and scenario.link.qdisc is not Qdisc.FIFO:
             check_kept(scenario.link, link.counters(), BEFORE)
         self._observed |= _calibrate(places, scenario, self._conditions.tolerance, self._folder, link)
         return link
@@ -261,17 +259,12 @@ class _Arm:
         """Reads the link's counters. portrayed: True if the places' pictures have the link's qdiscs."""
         scenario, counters = self.scenario, link.counters()
         write_json(self._folder.link / "counters.json", counters)
-        self._observed |= {"shaper_at": observed_at(counters)}
-        check_at(scenario, counters)
-        if self._by_tc(link) and not portrayed:
+        if link.shaper is Shaper.NETEM and not portrayed:
             check_kept(scenario.link, counters, AFTER)
         if scenario.link.ecn:
             self._observed |= {"ce_marks": disciplines.ce_marks(counters)}
         if link.shaper is Shaper.FERRY:
             check_ferry(counters, self._conditions.tolerance)
-
-    def _by_tc(self, link: ActiveLink) -> bool:
-        return link.shaper is Shaper.NETEM and self.scenario.shaper_at is ShaperAt.LINK
 
 
 @contextmanager

@@ -8,8 +8,7 @@ from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
 from priolab.client.priorities import Priorities
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Protocol
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, ShaperAt, Via, ViaHttp
-from priolab.netem.link import Qdisc
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, Via, ViaHttp
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import HTTP1, Switch
 from priolab.proxy.template import placeholders
@@ -26,7 +25,6 @@ def check(scenario: Scenario, given: Given, usual: Given) -> None:
     given: returns the text given for a knob, or its default. usual: returns the default text of a knob.
     """
     _check_probe(scenario, given)
-    _check_egress(scenario, given)
     _check_cross(scenario, given)
     server = _server(scenario, given)
     _check_protocol(scenario, server, given)
@@ -114,37 +112,14 @@ def _is_html(page: Page) -> bool:
     return root.content_type.startswith("text/html") and all(each.after and not each.wait_ns for each in others)
 
 
-def _check_egress(scenario: Scenario, given: Given) -> None:
-    """With SHAPER_AT=front, checks that the front's own interface can shape the link. Raises ScenarioError."""
-    if scenario.shaper_at is not ShaperAt.FRONT:
-        return
-    for name, fits, allowed in (
-        ("RATE", scenario.link.rate_bit_s is not None, "a rate other than unlimited"),
-        ("QUEUE", not scenario.link.counts_bytes, "a number of packets"),
-        ("QUEUE", scenario.link.queue_packets >= 2, "at least two packets"),
-        ("FRONT_QDISC", scenario.front_qdisc is None, "stock: the bottleneck is the qdisc of this device"),
-        ("RATE_STEPS", not scenario.link.rate_steps, "none"),
-        ("TRACE", scenario.link.trace is None, "none"),
-        ("TRACE_UP", scenario.link.trace_up is None, "none"),
-        ("JITTER", not scenario.link.jitter_ns, "0ms: calibration cannot measure the rate if the delay varies"),
-        ("REORDER", not scenario.link.reorder, "0%: calibration cannot measure the rate if packets skip the delay"),
-        ("QDISC", scenario.link.qdisc is Qdisc.FIFO, "fifo: the kernel keeps this queue nearly empty"),
-    ):
-        if not fits:
-            raise ScenarioError(name, given(name), f"with SHAPER_AT=front, {allowed}")
-
-
 def _check_cross(scenario: Scenario, given: Given) -> None:
     """Checks that cross traffic has a bottleneck in which the lab can count it. Raises ScenarioError."""
     if not scenario.cross:
         return
     check_cross(scenario.link, scenario.cross_traffic, given("CROSS"))
-    for fits, allowed in (
-        (scenario.shaper_at is ShaperAt.LINK, "0 with SHAPER_AT=front: only the front sends through its interface"),
-        (scenario.plan is not PlanKind.PROBE, "0 with PLAN=probe: a probe waits for windows, not for the link"),
-    ):
-        if not fits:
-            raise ScenarioError("CROSS", given("CROSS"), allowed)
+    if scenario.plan is PlanKind.PROBE:
+        allowed = "0 with PLAN=probe: a probe waits for windows, not for the link"
+        raise ScenarioError("CROSS", given("CROSS"), allowed)
 
 
 _SAYABLE = {

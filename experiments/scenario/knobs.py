@@ -16,7 +16,7 @@ from priolab.common.formats.plan import Disturbance
 from priolab.common.tuning import TARGET_NS
 from priolab.experiments.scenario import constraints, page_bounds, pages, via_knobs
 from priolab.experiments.scenario.knob import Knob, named, server_for
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, ClientKind, Scenario, ShaperAt
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, ClientKind, Scenario
 from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import link_options, units
 from priolab.netem.link_options import LinkOption
@@ -265,15 +265,6 @@ _KNOBS = (
         "ECN",
         "on: client and front negotiate ECN, and the bottleneck's queueing discipline marks their packets instead of"
         " dropping them",
-    ),
-    Knob(
-        name="SHAPER_AT",
-        default="link",
-        field="shaper_at",
-        parse=ShaperAt,
-        allowed=words_of(ShaperAt),
-        meaning="where the bottleneck is; link: in a network namespace or container between front and client; front: on"
-        " the front's own interface, where the kernel holds bytes in the socket instead of the bottleneck queue",
     ),
     _of(
         CROSS_WORDS["CROSS"],

@@ -35,13 +35,6 @@ None stands for the installed program, for the lab's configuration, and for no s
 """
 
 
-class ShaperAt(StrEnum):
-    """The place (a namespace or container) that has the link's bottleneck."""
-
-    LINK = "link"
-    FRONT = "front"
-
-
 class ClientKind(StrEnum):
     """The client that loads the pages."""
 
@@ -125,8 +118,6 @@ class Scenario:
     sndbuf_bytes: the middle value of the front's net.ipv4.tcp_wmem; None leaves the kernel's default.
     front_qdisc: the queueing discipline of the front's interface; None leaves it without one, as virtual devices are.
     gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
-    shaper_at: the place of the link's bottleneck. At the front, results are better than on a real network
-    (netem/sender_bottleneck.py).
     cross: competing bulk flows through the bottleneck. cross_cc: their congestion control.
     client: the client that loads the pages. page: the page. plan: page loads, or a probe. first: the resource that the
     client requests first; None for the page's order. priorities: the order that the client asks for. dialect: the
@@ -151,7 +142,6 @@ class Scenario:
     gso_segments: int | None
     front_qdisc: FrontQdisc | None
     link: Link
-    shaper_at: ShaperAt
     cross: int
     cross_cc: CongestionControl
     client: ClientKind

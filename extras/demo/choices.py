@@ -27,7 +27,6 @@ _WORTH_TRYING: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "SNDBUF": ("4M", "stock"),
         "RECORD": ("stock", "1400", "4096", "16384"),
         "RELOADS": ("0", "2", "4"),
-        "SHAPER_AT": ("link", "front"),
         "JS_DELAY": ("0ms", "200ms", "1s"),
         "BUFFERING": ("on", "off"),
         "WINDOW": ("65535", "16M"),

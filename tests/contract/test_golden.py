@@ -1,6 +1,7 @@
 """Recorded folders are read, and damage in them is reported with the file."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -29,12 +30,22 @@ def test_a_golden_folder_is_read(folder: Path) -> None:
         assert loads == run.record.loads
         document, recorded = run.record.as_document(), json.loads((run.path / "run.json").read_text())
         recorded.pop("prediction")  # of a predictor that earlier versions had
+        recorded["scenario"].pop("shaper_at")  # of a knob that earlier versions had
         newer = document["scenario"].keys() - recorded["scenario"].keys()  # fields of knobs that came later
         assert all(document["scenario"].pop(name) == _DEFAULTS[name] for name in newer)
         assert document == recorded
     summary = summarize(experiment)
     assert summary["status"] == "ok"
     assert [arm["name"] for arm in summary["arms"]] == ["control", "lowat-16384"]
+
+
+def test_a_knob_that_is_gone(tmp_path: Path) -> None:
+    """Results of version 0.2 whose bottleneck was at the front are refused, as nothing would explain them rightly."""
+    folder = shutil.copytree(_GOLDEN / "format-3", tmp_path / "format-3")
+    file = folder / "control.1" / "run.json"
+    file.write_text(file.read_text().replace('"SHAPER_AT": "link"', '"SHAPER_AT": "front"'))
+    with pytest.raises(FolderError, match="SHAPER_AT=front: only version 0.2"):
+        load_experiment(folder)
 
 
 def _without_goodput(load: LoadRecord) -> LoadRecord:

@@ -42,10 +42,9 @@ def _run_folder(done: Done, arm: str = "lowat-131072") -> Path:
 
 @pytest.fixture(scope="module")
 def captured(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa: ARG001
-    """Returns runs in the guest with captures: without losses, with SHAPER_AT=front, and with losses."""
+    """Returns runs in the guest with captures: without losses, and with losses."""
     arms = {
         "lossless": _LOSSLESS,
-        "own-egress": (*_LOSSLESS, "SHAPER_AT=front"),
         "losses": ("LOWAT=none", "RELOADS=0"),
     }
     return together(tmp_path_factory.mktemp("captured"), arms, "CAPTURE=yes", "SAMPLE=100ms")
@@ -96,20 +95,6 @@ def test_after_a_loss_all_of_it_is_readable(captured: Done) -> None:
     for end in ("client", "server"):
         sizes = Capture(run / f"wire/{end}.pcapng", OUT_OF_ORDER).data_bytes()
         assert {sizes[path] for path in RESOURCES.values()} == {716_800}
-
-
-def test_the_fronts_own_egress_is_before_its_capture(
-    captured: Done, compared_in_the_guest: Mapping[str, Compared]
-) -> None:
-    """With SHAPER_AT=front, packets have passed the bottleneck before the front's capture.
-
-    So a packet takes the time of its transmission and the link's delay to the client, and waits in no queue.
-    """
-    transmission_ns = 1514 * 8 * 10**9 // 1_024_000
-    own = compare(_run_folder(captured, "own-egress"))
-    for resource, compared in own.items():
-        assert compared.lead_ns == pytest.approx(300 * 10**6 + transmission_ns, abs=_GUEST_NS), resource
-    assert compared_in_the_guest["script"].lead_ns > 350 * 10**6
 
 
 @pytest.mark.punctual

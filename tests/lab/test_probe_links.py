@@ -35,7 +35,6 @@ _LINKS: Mapping[str, tuple[str, ...]] = {
     "jitter": ("RATE=2mbit", "DELAY=20ms", "JITTER=20ms"),
     "short-queue": ("QUEUE=3",),
     "codel": ("QDISC=fq_codel", "DELAY=10ms"),
-    "at-front": ("SHAPER_AT=front",),
     "second-front": ("RATE=unlimited", "DELAY=0ms", "VIA=nginx", "VIA_RATE=2mbit", "VIA_DELAY=50ms"),
 }
 _STEP = 0.025

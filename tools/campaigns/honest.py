@@ -77,7 +77,6 @@ _KNOBS: dict[str, Sequence[str]] = {
     "RECORD": ("stock", "stock", "1400"),
     "NATIVE": ("off", "off", "on"),
     "BUFFERING": ("on", "on", "off"),
-    "SHAPER_AT": ("link", "link", "link", "front"),
     "SIZE": ("60K", "200K", "716800", "2M"),
     "JS_DELAY": ("0ms", "200ms", "200ms", "1s"),
     "RELOADS": ("0", "1", "2"),
@@ -125,7 +124,6 @@ _COMMANDS: Mapping[str, Mapping[str, Sequence[str]]] = {
         "RATE": ("64kbps", "512kbps", "10mbit", "100mbit", "unlimited"),
         "DELAY": ("0ms", "20ms", "100ms", "300ms"),
         "QUEUE": ("10", "25", "100", "1000"),
-        "SHAPER_AT": ("link", "link", "front"),
         "RELOADS": ("0", "2", "4"),
     },
     "gate": {

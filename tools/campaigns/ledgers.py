@@ -61,7 +61,6 @@ _KNOBS: Mapping[str, Sequence[str]] = {
     "LOSS": ("0%", "0%", "0%", "1%", "5%"),
     "JITTER": ("0ms", "0ms", "0ms", "0ms", "10ms"),
     "CC": ("cubic", "cubic", "bbr", "reno"),
-    "SHAPER_AT": ("link", "link", "link", "link", "front"),
     "QDISC": ("fifo", "fifo", "fifo", "fifo", "fq_codel"),
     "CROSS": ("0", "0", "0", "0", "1"),
     "RATE_STEPS": ("none", "none", "none", "none", "512kbit@200ms+3mbit@1s"),

@@ -19,7 +19,7 @@ from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
-from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.installed import check_edition
 from priolab.experiments.setup.programs import own_versions, root_versions
@@ -54,9 +54,6 @@ class Compose(HostKernel):
         if shaper is not None and (lack := lack_of(shaper, scenario.link)):
             raise Unavailable(f"SHAPER={shaper} with FABRIC=compose", lack, "use SHAPER=auto")
         self.check_service(scenario)
-        if scenario.shaper_at is ShaperAt.FRONT:
-            right = "the front's container may not shape its own egress"
-            raise Unavailable("SHAPER_AT=front with FABRIC=compose", right, "use FABRIC=virtual or netns")
         if scenario.client.is_browser:
             lack = "the client's image has no browser"
             raise Unavailable(f"CLIENT={scenario.client} with FABRIC=compose", lack, "use FABRIC=virtual or netns")

@@ -32,7 +32,7 @@ from priolab.experiments.hosts.experiment_hosts import ActiveTuner, LiveSockets,
 from priolab.experiments.hosts.namespaces.front_tuner import INSTEAD, tuning
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
-from priolab.experiments.scenario.scenario import Scenario, ShaperAt
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
@@ -213,14 +213,14 @@ class Containers:
 
     @contextmanager
     def start_link(
-        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
         """Starts the link, and waits until it reports its counters.
 
-        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
-        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
+        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. folder: for the journal of the
+        queue. interval_ns: the interval of the queue's samples; None for no samples.
         """
-        del shaper, at, seed, interval_ns  # variables of compose.yaml
+        del shaper, seed, interval_ns  # variables of compose.yaml
         with self._services.start("link", "the link", folder / "output.log") as process:
             ask = ["python3", "-m", "priolab.netem.counters"]
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))

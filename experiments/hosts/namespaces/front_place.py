@@ -3,7 +3,7 @@
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -101,18 +101,10 @@ class End:
             return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
 
-def calibrate(
-    near: End,
-    far: End,
-    link: Link,
-    tolerance: Tolerance,
-    pid: int | None,
-    prepare: Callable[[socket.socket], object] = lambda _: None,
-) -> tuple[Calibration, int]:
+def calibrate(near: End, far: End, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
     """Calibrates a link between two sockets of this process. Returns the result and the number of attempts.
 
-    near: the end toward which the link has a rate. pid: the process id of the ferry, if any. prepare: called with the
-    far end's socket. Raises Unavailable.
+    near: the end toward which the link has a rate. pid: the process id of the ferry, if any. Raises Unavailable.
     """
     here, there = near.socket(), far.socket()
     with here, there, ExitStack() as stack:
@@ -122,7 +114,6 @@ def calibrate(
             stack.callback(os.close, over)
         here.bind((near.address, 0))
         there.bind((far.address, 0))
-        prepare(there)
         # If the last datagram is lost, the thread waits for ever. It is a daemon, so the lab can end all the same.
         far_end = threading.Thread(target=respond, args=(there,), daemon=True)
         far_end.start()

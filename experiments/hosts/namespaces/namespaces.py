@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,13 +19,13 @@ from priolab.common.socket_diag import SocketDiag
 from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.counting import counting
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, ActiveTuner, Sampling
-from priolab.experiments.hosts.namespaces import front_place, front_shaper
+from priolab.experiments.hosts.namespaces import front_place
 from priolab.experiments.hosts.namespaces.end_sockets import EndSockets
 from priolab.experiments.hosts.namespaces.front_place import End
 from priolab.experiments.hosts.namespaces.upstream_proxy import SecondHop
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
-from priolab.experiments.scenario.scenario import Scenario, ShaperAt, Via
+from priolab.experiments.scenario.scenario import Scenario, Via
 from priolab.experiments.setup.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
@@ -109,7 +108,6 @@ class Namespaces:
         self.second: SecondHop | None = None
         self._forks_client = forks_client
         self._tuner = tuner
-        self._bottleneck_at = ShaperAt.LINK
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -251,16 +249,13 @@ class Namespaces:
             yield process
 
     def start_link(
-        self, link: Link, shaper: Shaper | None, at: ShaperAt, *, seed: int, folder: Path, interval_ns: int | None
+        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the packets that pass the link's place; with SHAPER_AT=front also those on the front's own wire.
+        """Shapes the packets that pass the link's place.
 
-        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. at: the place of the bottleneck.
-        folder: for the journal of the queue. interval_ns: the interval of the queue's samples; None for no samples.
+        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. folder: for the journal of the
+        queue. interval_ns: the interval of the queue's samples; None for no samples.
         """
-        self._bottleneck_at = at
-        if at is ShaperAt.FRONT:
-            return front_shaper.shaping(self._front, self._link, link, folder, interval_ns)
         shaped = LinkNamespace(self._link, self._usual, self._scratch / "ferry")
         return shaped.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
@@ -269,10 +264,9 @@ class Namespaces:
 
         Returns the result and the number of attempts. pid: the process id of the ferry, if any. Raises Unavailable.
         """
-        prepare = partial(front_shaper.make_room, link=link) if self._bottleneck_at is ShaperAt.FRONT else _leave
         near = End(place=self._client, address=self.addresses.client)
         far = End(place=self._front, address=self.addresses.front)
-        return front_place.calibrate(near, far, link, tolerance, pid, prepare)
+        return front_place.calibrate(near, far, link, tolerance, pid)
 
     def exchange(self) -> None:
         """Makes a connection and sends a datagram from the client to the front, and from the front to the origin."""
@@ -350,10 +344,6 @@ class Namespaces:
         """Returns what looks at the connections of the places. client: the lab's own client; None for a browser."""
         second = [] if self.second is None else [self.second.place]
         return EndSockets([self._front, *second, self._origin], None if client is None else (self._client, client.pid))
-
-
-def _leave(_: socket.socket) -> None:
-    """Leaves a socket as it is."""
 
 
 def _become_client(command: Sequence[str]) -> int:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from priolab.experiments.hosts.experiment_hosts import Places, run_label
 from priolab.experiments.hosts.fabric import HostKernel
-from priolab.experiments.hosts.namespaces.front_shaper_check import check_egress
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
@@ -38,7 +37,6 @@ class Netns(HostKernel):
         """Raises Unavailable without namespaces, or without what a link of the scenario needs."""
         self.check_service(scenario)
         usable.check_machine()
-        check_egress(scenario, shaper, no_netem)
         usable.check_links([scenario.link], scenario.front_qdisc, shaper)
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:

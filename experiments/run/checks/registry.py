@@ -119,12 +119,6 @@ CHECKS = (
         test=f"{_UNIT}/test_settings.py::test_a_qdisc_with_another_option_is_invalid",
     ),
     Check(
-        name="the place of the bottleneck",
-        compares="the counters of the front's and the link's qdiscs with SHAPER_AT",
-        by=("priolab.experiments.hosts.namespaces.front_shaper.check_at",),
-        test="tests/unit/netem/test_sender_bottleneck.py::test_where_it_was_is_seen",
-    ),
-    Check(
         name="calibration",
         compares="round trip, rate and queue (one in bytes also with small packets, and toward the front) of the"
         " running link with the requested one",

@@ -13,7 +13,7 @@ from priolab.common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSampl
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
 from priolab.experiments.results.run_folder import RunFolder, last_line
 from priolab.experiments.run.checks.rate_steps import Span
-from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt
+from priolab.experiments.scenario.scenario import ClientKind, Scenario
 from priolab.netem.calibration import Tolerance
 from priolab.netem.interface_counters import Received
 from priolab.testbed.errors import QUIETER, InvalidRun
@@ -50,8 +50,7 @@ def check_carried(
     """Checks that the link carried the bytes that the client received and the front retransmitted. Raises InvalidRun.
 
     came: what the link carried from the front during the loads. sockets: the samples of the front's socket. readings:
-    those of the front's counters, which tell what was retransmitted if there are too few samples. With SHAPER_AT=front,
-    packets are lost before they reach the link, so retransmitted bytes may have crossed the link only once.
+    those of the front's counters, which tell what was retransmitted if there are too few samples.
     """
     again_bytes: int | None
     if len(sockets) < FEWEST_LOOKS:
@@ -63,15 +62,13 @@ def check_carried(
         on_the_way_bytes = sockets[-1].unacked_segments * sockets[-1].mss_bytes
     if again_bytes is None:
         return
-    arrived_bytes = _arrived_bytes(folder, scenario.client)
-    most_bytes = arrived_bytes + again_bytes
-    least_bytes = arrived_bytes if scenario.shaper_at is ShaperAt.FRONT else most_bytes
+    expected_bytes = _arrived_bytes(folder, scenario.client) + again_bytes
     has_others = scenario.client.is_browser or scenario.disturb is Disturbance.CONNECTION
     margin_bytes = on_the_way_bytes + (_OTHERS_MARGIN_BYTES if has_others else _MARGIN_BYTES)
-    if not least_bytes - margin_bytes <= came.payload_bytes <= most_bytes + margin_bytes:
+    if abs(came.payload_bytes - expected_bytes) > margin_bytes:
         raise InvalidRun(
             "bytes that the link carried from the front during the loads",
-            f"the {most_bytes} that the client received or the front retransmitted",
+            f"the {expected_bytes} that the client received or the front retransmitted",
             came.payload_bytes,
         )
 

@@ -270,10 +270,9 @@ export class Places {
     const right = this._exit(box);
     const bytes = (/** @type {number} */ from, /** @type {number} */ to) =>
       STREAMS.reduce((sum, stream) => sum + this.film.before(stream, to) - this.film.before(stream, from), 0);
-    const [from, to] = this.film.document.queue_first ? [nearFrom, sent] : [farFrom, nearFrom];
     const held = bytes(arrived, farFrom) * factor;
-    const ahead = bytes(arrived, from) * factor;
-    const queue = bytes(from, to) * factor;
+    const ahead = bytes(arrived, farFrom) * factor;
+    const queue = bytes(farFrom, nearFrom) * factor;
     const left = right - bytes(arrived, sent) * factor - 0.3 * em;
     const bottom = this.queueY + this.queueHeight + 0.25 * em;
     set(this.parts.lost, { d: held > 1 ? `M${right - held} ${this.queueY - 0.15 * em}h${held}` : "" });

@@ -30,7 +30,6 @@ export interface Delivery {
 export interface FilmDocument {
   load: number;
   duration_ms: number;
-  queue_first: boolean;
   resources: Asked[];
   tape: { end: number[]; others: number[]; important: number[] };
   looks: { t_ms: number[]; handed: number[]; sent: number[]; near_from: number[]; far_from: number[] };

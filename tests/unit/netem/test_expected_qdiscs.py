@@ -3,7 +3,7 @@
 import pytest
 
 from priolab.common.snapshot.queues import netem_limit
-from priolab.netem import sender_bottleneck, shaper
+from priolab.netem import shaper
 from priolab.netem.expected_qdiscs import expected_qdiscs
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
@@ -32,15 +32,6 @@ def test_losses_in_bursts() -> None:
     """Gilbert's model has the chances that a burst begins and ends."""
     link = Link(rate_bit_s=None, delay_ns=1, loss=0.01, loss_burst_packets=5)
     assert _of(link, "qdisc 2: of to-client")["loss model 2"] == "0.0020202 0.2 0 0"
-
-
-def test_the_gate_at_the_front() -> None:
-    """A tbf has its rate, its limit, a burst of one packet, and no peak rate."""
-    link = Link(rate_bit_s=1_024_000, delay_ns=1)
-    made = expected_qdiscs(sender_bottleneck.gate(link, "wire")).settings
-    assert made["qdisc 1: of wire, rate in bit/s"] == "1024000"
-    assert made["qdisc 1: of wire, burst in ns"] == str(8 * 1514 * 10**9 // 1_024_000 // 64 * 64)
-    assert (made["qdisc 1: of wire, peak rate in bit/s"], made["qdisc 2: of wire, limit"]) == ("0", "24")
 
 
 def test_loops_and_rules() -> None:

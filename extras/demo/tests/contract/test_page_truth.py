@@ -114,7 +114,7 @@ def test_places_at_every_look(run: Run, film: Film, instants: list[float], answe
     at = dict(zip(instants, answers["at"], strict=True))
     for look in looks:
         t_ms = _instant(look, load)
-        seen = whereabouts(look, layers, queue_first=False)
+        seen = whereabouts(look, layers)
         assert at[t_ms] == {
             "handed": seen.handed_bytes - base,
             "sent": seen.sent_bytes - base,

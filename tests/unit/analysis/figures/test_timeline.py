@@ -90,7 +90,7 @@ def test_the_send_buffer_in_plain_words(sndbuf: str, words: str) -> None:
     assert f"send buffer {words} · " in headline(seen(knobs={"SNDBUF": sndbuf}))[0]
 
 
-@pytest.mark.parametrize("words", ["SHAPER_AT=front", "RECORD=1400", "BUFFERING=off"])
+@pytest.mark.parametrize("words", ["RECORD=1400", "BUFFERING=off"])
 def test_what_is_unusual_is_in_the_headline(words: str) -> None:
     """The headline has a knob as the user types it, but only if the value is not the default."""
     name, _, value = words.partition("=")

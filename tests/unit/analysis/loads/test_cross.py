@@ -116,7 +116,7 @@ def test_the_link_holds_only_a_share_for_the_front() -> None:
         dropped=0,
     )
     found = Layers(sockets=(look,), queue=(held,), arrivals=(Arrival(t_ns=1, tcp_bytes=400),), cross=crossed())
-    seen = whereabouts(look, found, queue_first=False)
+    seen = whereabouts(look, found)
     assert (seen.sent_bytes, seen.far_from_bytes, seen.arrived_bytes) == (1300, 400, 400)
     assert seen.sent_bytes - seen.near_from_bytes == pytest.approx(900 / 3, abs=1)
 

@@ -200,39 +200,25 @@ def test_too_few_looks_are_no_ledger() -> None:
         made(replace(layers(), sockets=layers().sockets[:1]))
 
 
-@pytest.mark.parametrize("at", ["link", "front"])
-def test_a_bottleneck_before_the_delay(at: str) -> None:
-    """With SHAPER_AT=front the queue comes before the delay: bytes are in the queue at once, and left it before."""
-    known, given = evidence(), layers()
-    if at == "front":
-        moved = [replace(each, t_ns=each.t_ns - DELAY_MS * MS) for each in given.queue[2:]]
-        given = replace(given, queue=(given.queue[0], *moved))
-    found = ledger(page_loads(known)[0], known, given, replace(SCENARIO, shaper_at=at))
-    assert sum(found.parts.values()) == found.wait_ns
+def test_packets_that_the_link_does_not_hold_are_not_in_its_queue() -> None:
+    """If the queue's samples do not explain the time on the link, that time is unexplained."""
+    known = evidence()
+    found = ledger(page_loads(known)[0], known, layers(), SCENARIO)
     assert round(found.parts[Layer.QUEUE] / MS) == 19 * PACKET_MS
     assert found.parts[Layer.UNEXPLAINED] == 0
-    late = ledger(page_loads(known)[0], known, layers(queue_packets=0), replace(SCENARIO, shaper_at=at))
+    late = ledger(page_loads(known)[0], known, layers(queue_packets=0), SCENARIO)
     assert late.parts[Layer.UNEXPLAINED] > 100 * MS
 
 
-def test_the_stages_of_the_other_order_hold_the_same_image() -> None:
-    """With SHAPER_AT=front and SHAPER_AT=link the bytes in flight are the same number.
-
-    The later bytes of the stream are in the delay line with SHAPER_AT=link, and in the queue with SHAPER_AT=front.
-    """
+def test_later_bytes_are_in_the_delay_line() -> None:
+    """Of the bytes on the link the later ones are in the delay line, the others in the bottleneck queue."""
     held = QueueSample(
         t_ns=0, direction="down", packets=1, bytes=209, delay_line_packets=1, dropped=0, delay_line_bytes=314
     )
-    moments = []
-    for at in ("link", "front"):
-        known = evidence()
-        given = replace(layers(), queue=(held,))
-        moments.append(ledger(page_loads(known)[0], known, given, replace(SCENARIO, shaper_at=at)).at_available)
-    link, front = moments
-    assert link.in_flight_bytes == front.in_flight_bytes == 500
-    # 600 bytes are sent; the stage nearer to the front has the last of these bytes.
-    assert (link.propagation_bytes, link.queue_bytes) == (300, 200)
-    assert (front.queue_bytes, front.propagation_bytes) == (200, 300)
+    known = evidence()
+    moment = ledger(page_loads(known)[0], known, replace(layers(), queue=(held,)), SCENARIO).at_available
+    assert moment.in_flight_bytes == 500
+    assert (moment.propagation_bytes, moment.queue_bytes) == (300, 200)
 
 
 @pytest.mark.parametrize("every", [1, 2, 5, 10, 20])

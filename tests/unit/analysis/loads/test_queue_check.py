@@ -78,7 +78,7 @@ def test_packets_of_different_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    "knobs", [{"LOSS": "1%"}, {"QDISC": "fq_codel"}, {"SHAPER_AT": "front"}, {"RATE": "unlimited"}]
+    "knobs", [{"LOSS": "1%"}, {"QDISC": "fq_codel"}, {"RATE": "unlimited"}]
 )
 def test_links_that_drop_otherwise(knobs: dict[str, Any]) -> None:
     """Where packets are lost by chance, or the queue is none of packets, nothing is said."""

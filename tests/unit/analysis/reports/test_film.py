@@ -46,17 +46,14 @@ def _layers(*, queue: int = 4542, line: int = 7570, arrived: int = 20_000) -> La
     return Layers(sockets=(LOOK,), queue=(_link(queue, line),), arrivals=(Arrival(t_ns=100, tcp_bytes=arrived),))
 
 
-@pytest.mark.parametrize(("queue_first", "near"), [(False, 7570), (True, 4542)])
-def test_positions_follow_each_other(near: int, *, queue_first: bool) -> None:
-    """Retransmitted bytes count once, and frame headers do not count.
-
-    With queue_first the queue is the stage nearer to the front, otherwise the delay line.
-    """
-    seen = whereabouts(LOOK, _layers(), queue_first=queue_first)
+def test_positions_follow_each_other() -> None:
+    """Retransmitted bytes count once, and frame headers do not count. The delay line is nearer to the front."""
+    line, queue = 7570, 4542
+    seen = whereabouts(LOOK, _layers())
     assert (seen.handed_bytes, seen.sent_bytes, seen.arrived_bytes) == (80_000, 50_000, 20_000)
-    assert seen.near_from_bytes == 50_000 - round(unframed(near, _MSS))
-    assert seen.far_from_bytes == 50_000 - round(unframed(7570, _MSS)) - round(unframed(4542, _MSS))
-    assert near > unframed(near, _MSS) > 0.9 * near
+    assert seen.near_from_bytes == 50_000 - round(unframed(line, _MSS))
+    assert seen.far_from_bytes == 50_000 - round(unframed(line, _MSS)) - round(unframed(queue, _MSS))
+    assert line > unframed(line, _MSS) > 0.9 * line
 
 
 def test_what_has_arrived_is_not_on_the_link() -> None:
@@ -64,14 +61,14 @@ def test_what_has_arrived_is_not_on_the_link() -> None:
 
     The samples of the link and the client's arrivals are not of one instant.
     """
-    seen = whereabouts(LOOK, _layers(arrived=49_000), queue_first=False)
+    seen = whereabouts(LOOK, _layers(arrived=49_000))
     assert (seen.far_from_bytes, seen.near_from_bytes) == (49_000, 49_000)
-    assert whereabouts(LOOK, _layers(arrived=60_000), queue_first=False).arrived_bytes == 50_000
+    assert whereabouts(LOOK, _layers(arrived=60_000)).arrived_bytes == 50_000
 
 
 def test_a_link_that_nobody_looked_at_holds_nothing() -> None:
     """Without samples of the queue the link holds no bytes; without arrivals, acknowledged bytes have arrived."""
-    seen = whereabouts(LOOK, Layers(sockets=(LOOK,), queue=(), arrivals=()), queue_first=False)
+    seen = whereabouts(LOOK, Layers(sockets=(LOOK,), queue=(), arrivals=()))
     assert (seen.arrived_bytes, seen.far_from_bytes, seen.near_from_bytes) == (10_000, 50_000, 50_000)
 
 
@@ -124,7 +121,7 @@ def test_it_says_what_each_look_found(run: Run, made: Film) -> None:
     columns = (made.looks.handed, made.looks.sent, made.looks.near_from, made.looks.far_from)
     assert all(one != other for one, other in pairwise(zip(*columns, strict=True)))
     for look in looks:
-        seen = whereabouts(look, layers, queue_first=False)
+        seen = whereabouts(look, layers)
         number = bisect_right(made.looks.t_ms, (look.t_ns - load.started_ns) / _MS) - 1
         assert made.looks.handed[number] == seen.handed_bytes - base
         assert made.looks.sent[number] == seen.sent_bytes - base
@@ -173,18 +170,18 @@ def test_the_sockets_own_limit(run: Run) -> None:
     at_ns = [load.started_ns + t_ms * _MS for t_ms in (-20, -10, 5, 6, 7, 10**9)]
     limits = (0, 1000, 1000, 3000, 2000, 5000)
     samples = [replace(process_sample(t_ns, 1), lowat_bytes=limit) for t_ns, limit in zip(at_ns, limits, strict=True)]
-    found = film(evidence, layers, samples, queue_first=False).limits
+    found = film(evidence, layers, samples).limits
     assert found == Limits(t_ms=(0, 6, 7), bytes=(1000, 3000, 2000))
-    assert film(evidence, layers, [], queue_first=False).limits == Limits()
+    assert film(evidence, layers, []).limits == Limits()
 
 
 def test_what_is_missing_is_told(run: Run) -> None:
     """NoFilm says what is missing: samples, arrivals, or positions in the TCP stream."""
     evidence, layers = _recorded(run)
     with pytest.raises(NoFilm, match="sampled 0 times"):
-        film(evidence, replace(layers, sockets=()), [], queue_first=False)
+        film(evidence, replace(layers, sockets=()), [])
     with pytest.raises(NoFilm, match="recorded no arrivals"):
-        film(evidence, replace(layers, arrivals=()), [], queue_first=False)
+        film(evidence, replace(layers, arrivals=()), [])
     nowhere = replace(evidence, events=tuple(replace(event, tcp_bytes=None) for event in evidence.events))
     with pytest.raises(NoFilm, match="positions of its data in the TCP stream"):
-        film(nowhere, layers, [], queue_first=False)
+        film(nowhere, layers, [])

@@ -233,13 +233,6 @@ def test_coarse_clock(step_ns: int | None, told: list[str]) -> None:
     assert all("FABRIC=virtual" in sentence for sentence in found)
 
 
-def test_own_egress() -> None:
-    """With SHAPER_AT=front the advice is SHAPER_AT=link. There is no advice on QUEUE, which has no effect there."""
-    (sentence,) = sentences({"SHAPER_AT": "front", "QUEUE": "1000"})
-    assert sentence.startswith("SHAPER_AT=front: ")
-    assert "SHAPER_AT=link" in sentence
-
-
 def came_of(knobs: dict[str, str], **changes: Any) -> list[str]:
     """Returns the advice for a run whose record has these changes."""
     return advice(replace(run(knobs=knobs).record, **changes))

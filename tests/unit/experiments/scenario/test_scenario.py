@@ -8,7 +8,7 @@ from priolab.client.dialects import PLAIN
 from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
-from priolab.experiments.scenario.scenario import ClientKind, Scenario, ShaperAt, as_record
+from priolab.experiments.scenario.scenario import ClientKind, Scenario, as_record
 from priolab.netem.link import Link
 from priolab.proxy.server import catalogue
 from priolab.testbed.errors import ScenarioError
@@ -32,7 +32,6 @@ def test_defaults_are_the_maps_case() -> None:
         congestion_control=CongestionControl.CUBIC,
         gso_segments=None,
         link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
-        shaper_at=ShaperAt.LINK,
         cross=0,
         cross_cc=CongestionControl.CUBIC,
         client=ClientKind.H2,
@@ -74,7 +73,6 @@ def test_each_default_is_allowed() -> None:
         ({"RECORD": "1400"}, "record_bytes", 1400),
         ({"RECORD": "16k"}, "record_bytes", 16_384),
         ({"FRONT_QDISC": "fq"}, "front_qdisc", FrontQdisc.FQ),
-        ({"SHAPER_AT": "front"}, "shaper_at", ShaperAt.FRONT),
         ({"RATE": "128kbit"}, "rate_bit_s", 128_000),
         ({"RATE": "unlimited"}, "rate_bit_s", None),
         ({"DELAY": "0.2s"}, "delay_ns", 200_000_000),
@@ -142,7 +140,6 @@ def test_the_target_is_autos() -> None:
         ({"LOSS_BURST": "5"}, "LOSS_BURST=5", "none, the only value with LOSS=0%"),
         ({"REORDER": "1%", "DELAY": "0ms"}, "REORDER=1%", "0% is the only value with DELAY=0ms"),
         ({"FRONT_QDISC": "mq"}, "FRONT_QDISC=mq", "fq, fq_codel, pfifo_fast, or stock"),
-        ({"FRONT_QDISC": "fq", "SHAPER_AT": "front"}, "FRONT_QDISC=fq", "with SHAPER_AT=front, stock"),
         ({"QDISC": "codel"}, "QDISC=codel", "fifo, fq_codel, fq, cake, pie, dualpi2"),
         ({"QDISC": "pie", "RATE": "unlimited"}, "QDISC=pie", "fifo is the only value with RATE=unlimited"),
         ({"QDISC": "pie", "QUEUE": "1"}, "QDISC=pie", "fifo is the only value with RATE=unlimited or QUEUE=1"),
@@ -150,7 +147,6 @@ def test_the_target_is_autos() -> None:
         ({"ECN": "on", "QDISC": "fq"}, "ECN=on", "off; or on, with QDISC=fq_codel"),
         ({"CROSS": "33"}, "CROSS=33", "0 to 32 flows"),
         ({"CROSS": "1", "RATE": "unlimited"}, "CROSS=1", "0 with RATE=unlimited"),
-        ({"CROSS": "1", "SHAPER_AT": "front"}, "CROSS=1", "0 with SHAPER_AT=front"),
         ({"CROSS": "1", "PLAN": "probe", "RELOADS": "0"}, "CROSS=1", "0 with PLAN=probe"),
         ({"CROSS_CC": "vegas"}, "CROSS_CC=vegas", "cubic, bbr, reno"),
         ({"LOSS": "1"}, "LOSS=1", "0% to 50%, with the percent sign"),
@@ -170,7 +166,6 @@ def test_the_target_is_autos() -> None:
         ({"QUEUE": "50bdp", "RATE": "1gbit"}, "QUEUE=50bdp", "at most 151400000 bytes; with this link it would have"),
         ({"QUEUE": "30kb", "QDISC": "fq_codel"}, "QUEUE=30kb", "with QDISC=fq_codel, whose limit counts packets"),
         ({"QUEUE": "1bdp", "QDISC": "cake"}, "QUEUE=1bdp", "with QDISC=cake, whose limit counts memory"),
-        ({"QUEUE": "30kb", "SHAPER_AT": "front"}, "QUEUE=30kb", "with SHAPER_AT=front, a number of packets"),
         ({"VIA": "nginx", "VIA_QUEUE": "1bdp"}, "VIA_QUEUE=1bdp", "with an unlimited rate"),
         ({"RELOADS": "101"}, "RELOADS=101", "0 to 100"),
         ({"RATE_STEPS": "fast@2s"}, "RATE_STEPS=fast@2s", "up to 16 steps RATE@TIME"),
@@ -295,20 +290,3 @@ def test_not_every_server_has_a_record_size() -> None:
     with pytest.raises(ScenarioError, match=r"^RECORD=1400 .* stock with SERVER=h2o.* SERVER=haproxy or nginx"):
         scenario_from({"SERVER": "h2o", "RECORD": "1400"})
     assert scenario_from({"SERVER": "h2o", "RECORD": "stock"}).record_bytes is None
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("RATE", "unlimited"),
-        ("QUEUE", "1"),
-        ("RATE_STEPS", "1mbit@2s"),
-        ("JITTER", "5ms"),
-        ("REORDER", "1%"),
-        ("QDISC", "pie"),
-    ],
-)
-def test_what_the_fronts_own_egress_cannot_be(name: str, value: str) -> None:
-    """A bottleneck on the front's own egress needs a constant rate, a fifo queue, and a delay that does not vary."""
-    with pytest.raises(ScenarioError, match=f"^{name}={value} is not allowed; .* with SHAPER_AT=front"):
-        scenario_from({"SHAPER_AT": "front", name: value})

@@ -39,21 +39,18 @@ class Came:
 
 
 def _check(
-    folder: Path, shaper_at: str, came_bytes: int, last: Sample | None = None, knobs: Mapping[str, str] | None = None
+    folder: Path, came_bytes: int, last: Sample | None = None, knobs: Mapping[str, str] | None = None
 ) -> None:
     (folder / "client").mkdir(exist_ok=True)
     (folder / "client" / "arrivals.jsonl").write_text(f'{{"t_ns": 1, "tcp_bytes": {ARRIVED}}}\n')
     sockets = cast("Any", [last or Sample()] * 100)
-    scenario = scenario_from({"SHAPER_AT": shaper_at, **(knobs or {})})
+    scenario = scenario_from(knobs or {})
     check_carried(cast("Any", Came(came_bytes)), RunFolder(folder), scenario, sockets, ())
 
 
-@pytest.mark.parametrize(
-    ("shaper_at", "came_bytes"), [("link", ARRIVED + AGAIN), ("front", ARRIVED), ("front", ARRIVED + AGAIN)]
-)
-def test_all_of_it(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
-    """A retransmitted packet crosses the link twice. With SHAPER_AT=front it may cross the link only once."""
-    _check(tmp_path, shaper_at, came_bytes)
+def test_all_of_it(tmp_path: Path) -> None:
+    """A retransmitted packet crosses the link twice."""
+    _check(tmp_path, ARRIVED + AGAIN)
 
 
 def _check_datagrams(folder: Path, came_bytes: int, datagrams_dropped: int = 0, **knobs: str) -> None:
@@ -89,33 +86,25 @@ def test_datagrams_of_somebody_else(tmp_path: Path, came_bytes: int) -> None:
     _check_datagrams(tmp_path, came_bytes, LOSS="1%")
 
 
-@pytest.mark.parametrize(
-    ("shaper_at", "came_bytes"),
-    [
-        ("link", ARRIVED),
-        ("link", ARRIVED + AGAIN + PACKET),
-        ("front", ARRIVED + AGAIN + PACKET),
-        ("front", ARRIVED - PACKET),
-    ],
-)
-def test_less_or_more(tmp_path: Path, shaper_at: str, came_bytes: int) -> None:
+@pytest.mark.parametrize("came_bytes", [ARRIVED, ARRIVED + AGAIN - PACKET, ARRIVED + AGAIN + PACKET])
+def test_less_or_more(tmp_path: Path, came_bytes: int) -> None:
     """The error gives the expected and the observed number of bytes."""
     with pytest.raises(
         InvalidRun,
         match=f"asked for the {ARRIVED + AGAIN} that the client received .* retransmitted, observed {came_bytes}",
     ):
-        _check(tmp_path, shaper_at, came_bytes)
+        _check(tmp_path, came_bytes)
 
 
 def test_what_may_have_been_sent_again_after_the_last_sample(tmp_path: Path) -> None:
     """Segments that were on their way at the last sample may have crossed the link twice."""
-    _check(tmp_path, "link", ARRIVED + AGAIN + 2 * PACKET, Sample(unacked_segments=2))
+    _check(tmp_path, ARRIVED + AGAIN + 2 * PACKET, Sample(unacked_segments=2))
 
 
 @pytest.mark.parametrize("more_bytes", [-20 * PACKET, 20 * PACKET])
 def test_foreign_packets_without_samples(tmp_path: Path, more_bytes: int) -> None:
     """With SAMPLE=none the front's counters tell what was sent again, to within an initial window."""
-    _check(tmp_path, "link", ARRIVED + AGAIN)
+    _check(tmp_path, ARRIVED + AGAIN)
     reading = FrontReading(load=4, counts=Counts(retransmitted_bytes=AGAIN))
     scenario, folder = scenario_from({}), RunFolder(tmp_path)
     check_carried(cast("Any", Came(ARRIVED + AGAIN + PACKET)), folder, scenario, (), [reading])
@@ -129,9 +118,9 @@ def test_the_other_connection_of_a_disturbance(tmp_path: Path) -> None:
     """The handshake and the first bytes of another connection make a probe that has one no invalid run."""
     probe = {"PLAN": "probe", "PAGE": "pair", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
     came_bytes = ARRIVED + AGAIN + 3645
-    _check(tmp_path, "link", came_bytes, knobs={**probe, "DISTURB": "connection"})
+    _check(tmp_path, came_bytes, knobs={**probe, "DISTURB": "connection"})
     with pytest.raises(InvalidRun):
-        _check(tmp_path, "link", came_bytes, knobs={**probe, "DISTURB": "reset"})
+        _check(tmp_path, came_bytes, knobs={**probe, "DISTURB": "reset"})
 
 
 MEASURED = Span(began_ns=100, ended_ns=200)
