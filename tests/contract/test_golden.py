@@ -44,7 +44,7 @@ def test_a_knob_that_is_gone(tmp_path: Path) -> None:
     folder = shutil.copytree(_GOLDEN / "format-3", tmp_path / "format-3")
     file = folder / "control.1" / "run.json"
     file.write_text(file.read_text().replace('"SHAPER_AT": "link"', '"SHAPER_AT": "front"'))
-    with pytest.raises(FolderError, match="SHAPER_AT=front: only version 0.2"):
+    with pytest.raises(FolderError, match=r"SHAPER_AT=front: only version 0\.2"):
         load_experiment(folder)
 
 
