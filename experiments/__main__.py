@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
-from priolab.testbed.process.interruption import STOPS
-from priolab.testbed.process.streams import open_streams, written
+from priolab.common.process.interruption import STOPS
+from priolab.common.process.streams import open_streams, written
 
 
 def main() -> int:

@@ -20,11 +20,11 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+from priolab.common.errors import LabError, ScenarioError
 from priolab.common.formats.files import FolderError
+from priolab.common.process.interruption import Interrupted, raise_interrupted
 from priolab.experiments.commands.console import Report
 from priolab.experiments.setup import extras
-from priolab.testbed.errors import LabError, ScenarioError
-from priolab.testbed.process.interruption import Interrupted, raise_interrupted
 
 _BAD_INPUT = 2
 _ABOUT = (

@@ -24,10 +24,10 @@ _MOST_KEPT = 2
 
 
 def _carry_out() -> int:
+    from priolab.common.process.interruption import Interrupted
     from priolab.experiments.cli import main
     from priolab.experiments.results import digest
     from priolab.testbed.process.command_process import keep_guests
-    from priolab.testbed.process.interruption import Interrupted
     from priolab.testbed.process.processes import module
 
     began_with, request = digest.code(), sys.argv[1]

@@ -4,11 +4,11 @@ from argparse import ArgumentParser, Namespace
 
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
+from priolab.common.errors import StepFailed
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
 from priolab.experiments.sweep import command
-from priolab.testbed.errors import StepFailed
 
 
 def add_to(parser: ArgumentParser) -> None:

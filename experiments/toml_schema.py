@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
+from priolab.common.errors import ScenarioError, Unfit
 from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed, printable
-from priolab.testbed.errors import ScenarioError, Unfit
 
 T = TypeVar("T")
 

@@ -11,10 +11,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from priolab.common.errors import InvalidRun, LabError, ScenarioError, StepFailed, Unavailable
     from priolab.common.formats.files import FolderError
     from priolab.lab import Arm, Experiment, Figure, Sweep, SweepArm, load_experiment, load_sweep, run, sweep
     from priolab.sandbox import ClientFailed, Place, Result, Sandbox
-    from priolab.testbed.errors import InvalidRun, LabError, ScenarioError, StepFailed, Unavailable
 
 __all__ = [
     "Arm",
@@ -41,7 +41,7 @@ __all__ = [
 _HOMES = {
     "priolab.common.formats.files": {"FolderError"},
     "priolab.sandbox": {"ClientFailed", "Place", "Result", "Sandbox"},
-    "priolab.testbed.errors": {"InvalidRun", "LabError", "ScenarioError", "StepFailed", "Unavailable"},
+    "priolab.common.errors": {"InvalidRun", "LabError", "ScenarioError", "StepFailed", "Unavailable"},
 }
 """For each module what it has of the public names; `priolab.lab` has all others. Each is imported when it is used."""
 

@@ -20,6 +20,7 @@ from priolab.analysis.records import runs as recorded
 from priolab.analysis.reports.summary import summarize
 from priolab.analysis.sweeps import folder as swept
 from priolab.analysis.sweeps import summary as of_sweep
+from priolab.common.errors import InvalidRun, ScenarioError, StepFailed, Unavailable
 from priolab.experiments.commands.drawing import no_figures
 from priolab.experiments.execution.cli_request import request_from, split_words
 from priolab.experiments.execution.experiment import run_experiment
@@ -28,7 +29,6 @@ from priolab.experiments.execution.progress import Progress
 from priolab.experiments.setup.python_packages import installing
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from priolab.testbed.errors import InvalidRun, ScenarioError, StepFailed, Unavailable
 
 Value = str | int | float | bool | None | Path
 """A knob's value: its text, or a number; None for `none`, True for `yes`, False for `no`."""

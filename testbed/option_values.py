@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import printable
 from priolab.netem import units
 from priolab.netem.link_options import LinkOption
 from priolab.netem.parsers import whole
-from priolab.testbed.errors import ScenarioError
 
 TRACES = ("TRACE", "TRACE_UP")
 """The knobs whose errors say what is wrong with a file."""

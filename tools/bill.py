@@ -18,11 +18,11 @@ from cyclonedx.model.component import Component, ComponentType
 from cyclonedx.output.json import JsonV1Dot6
 from packageurl import PackageURL
 
+from priolab.common.errors import LabError, ScenarioError, StepFailed
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.proxy.server import catalogue
-from priolab.testbed.errors import LabError, ScenarioError, StepFailed
 
 _USUAL = "nginx"
 _DPKG = ("dpkg-query", "--show", "--showformat", "${Package}\t${Version}\t${Architecture}\n")

@@ -2,9 +2,9 @@
 
 import sys
 
+from priolab.common.errors import LabError
+from priolab.common.home import ROOT
 from priolab.experiments.setup.go_toolchain import FLAGS
-from priolab.testbed.errors import LabError
-from priolab.testbed.home import ROOT
 from tools.tuner_program import workshop
 
 _SOURCES = ROOT / "extras" / "studies" / "crowd"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import yaml
 
+from priolab.common.home import ROOT
 from priolab.experiments.cli import whole_command_line
-from priolab.testbed.home import ROOT
 
 _NAME = "shows, measures and explains why HTTP/2 prioritization fails"
 _AFTER = """\

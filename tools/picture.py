@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from priolab.analysis.figures import picture
 from priolab.analysis.figures.all_figures import FIGURES
 from priolab.analysis.records.runs import load_experiment
+from priolab.common.home import ROOT
 from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.testbed.home import ROOT
 
 _DOCS = ROOT / "docs"
 

@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.home import ROOT
 from priolab.common.running import Finished, finished
 from priolab.experiments.setup.extras import extras
-from priolab.testbed.home import ROOT
 from priolab.testbed.process.processes import die_with_parent
 
 _OF_DOCUMENTS = tuple(f"tests/contract/test_{name}.py" for name in ("documented_commands", "links", "site"))

@@ -21,7 +21,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from setup import in_project, with_links
 
 _EXPLORE = "explore.html"

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 
-from priolab.testbed.errors import LabError, StepFailed
-from priolab.testbed.home import ROOT
+from priolab.common.errors import LabError, StepFailed
+from priolab.common.home import ROOT
 from tools.tuner_program import LICENCES, NAME, SERVICE, built, version
 
 _STEP = "packing"

@@ -20,16 +20,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.cache import new_folder
 from priolab.common.cache_folder import cache_folder
+from priolab.common.errors import LabError, StepFailed
+from priolab.common.home import ROOT
+from priolab.common.process.lock import alone
 from priolab.experiments.setup.go_toolchain import FLAGS, Toolchain, unpacked
 from priolab.experiments.setup.wheel_fetching import download
 from priolab.proxy.server import server_of
 from priolab.proxy.tuner import in_kernel
 from priolab.proxy.wheel import Wheel
-from priolab.testbed.cache import new_folder
-from priolab.testbed.errors import LabError, StepFailed
-from priolab.testbed.home import ROOT
-from priolab.testbed.process.lock import alone
 
 SERVICE = in_kernel.PROGRAM.parent / "service"
 """The folder of the Go sources, the unit, the configuration file and the man page."""

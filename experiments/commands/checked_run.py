@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from priolab.analysis.records.runs import Experiment, load_experiment
+from priolab.common.errors import InvalidRun
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import run_values
 from priolab.experiments.execution.experiment import run_experiment
@@ -11,7 +12,6 @@ from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Manner, Request
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.setup.programs import browser_tools, tools_for
-from priolab.testbed.errors import InvalidRun
 
 
 def check_programs(arms: Iterable[Arm]) -> None:

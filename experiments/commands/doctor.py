@@ -9,6 +9,9 @@ from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version as package_version
 
+from priolab.common.errors import Unavailable
+from priolab.common.home import kernel_command
+from priolab.common.process.search_path import find
 from priolab.experiments.commands.console import Report
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.run.fabrics import FABRICS
@@ -29,11 +32,8 @@ from priolab.netem.availability import NETEM
 from priolab.proxy.server import Server, catalogue
 from priolab.proxy.tuner.in_kernel import PROGRAM
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest import kernel, kernel_source
 from priolab.testbed.guest.usable import NO_GUESTS, builds_guests, no_netem
-from priolab.testbed.home import kernel_command
-from priolab.testbed.process.search_path import find
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""

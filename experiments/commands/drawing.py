@@ -15,9 +15,9 @@ from signal import SIG_IGN, SIGINT, signal
 from typing import Self
 
 from priolab.analysis.records.runs import Experiment
+from priolab.common.errors import RAISE_LIMIT
 from priolab.common.limits import too_low_for_drawing
 from priolab.experiments.setup.python_packages import installing
-from priolab.testbed.errors import RAISE_LIMIT
 
 _NOTHING = {"mark": "point", "data": {"values": []}}
 _PATIENCE_S = 10.0

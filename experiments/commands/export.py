@@ -9,12 +9,12 @@ from pathlib import Path
 from priolab.analysis.exports.formats import FORMATS, File
 from priolab.analysis.exports.recording import album
 from priolab.analysis.records.runs import load_experiment
+from priolab.common.errors import ScenarioError, StepFailed, Unavailable
 from priolab.common.formats.files import NO_MEMORY, write_all
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
 from priolab.experiments.setup.python_packages import installing
-from priolab.testbed.errors import ScenarioError, StepFailed, Unavailable
 
 _STEP = "exporting results"
 

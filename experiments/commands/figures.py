@@ -4,10 +4,10 @@ from argparse import ArgumentParser, Namespace
 
 from priolab.analysis.figures import all_figures
 from priolab.analysis.records.runs import load_experiment
+from priolab.common.errors import StepFailed
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
-from priolab.testbed.errors import StepFailed
 
 _STEP = "drawing figures"
 

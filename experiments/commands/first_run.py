@@ -6,11 +6,11 @@ Compiling the kernel takes several minutes, a run on real clocks one minute. So 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from priolab.common.errors import LabError, Unavailable
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.run.fabrics import AUTO
-from priolab.testbed.errors import LabError, Unavailable
 from priolab.testbed.guest import kernel
 from priolab.testbed.guest.usable import builds_guests
 

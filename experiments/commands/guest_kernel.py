@@ -3,10 +3,10 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from priolab.common.errors import Unavailable
+from priolab.common.home import kernel_command
 from priolab.experiments.commands.console import Report
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest import kernel, prebuilt, usable
-from priolab.testbed.home import kernel_command
 
 
 def add_to(parser: ArgumentParser) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 from priolab.analysis.sweeps import table
 from priolab.analysis.sweeps.folder import Sweep, load_sweep
 from priolab.analysis.sweeps.summary import summarize
+from priolab.common.documents import write_document
+from priolab.common.errors import StepFailed
 from priolab.common.formats.reading import FolderError, read_document
 from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
 from priolab.experiments.commands.console import Report, short
 from priolab.experiments.commands.drawing import no_figures
 from priolab.experiments.commands.options import add_experiment, experiment_folder
-from priolab.testbed.documents import write_document
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.work_folder import PARTIAL
 
 _STEP = "finding the knee"

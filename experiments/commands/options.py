@@ -11,11 +11,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import RUN_KNOBS, RunKnob, ignored, split_words, words_of_make
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.testbed.errors import ScenarioError
 
 
 def add_experiment(parser: ArgumentParser, default: str | None = "latest") -> None:

@@ -38,6 +38,7 @@ from priolab.client.flow_control_probe import MOST_STEPS
 from priolab.client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
 from priolab.client.priorities import Priorities
 from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.errors import ScenarioError, StepFailed, TimedOut
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import NAMES, Plan, Protocol, Steps
 from priolab.experiments.commands import site_load
@@ -56,7 +57,6 @@ from priolab.experiments.commands.target import (
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
 from priolab.netem import units
-from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.process.scratch import scratch_folder
 

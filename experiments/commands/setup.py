@@ -13,6 +13,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from priolab.common.errors import LabError, StepFailed, Unavailable
+from priolab.common.home import ROOT, is_clone
+from priolab.common.process.interruption import Interrupted, raise_interrupted
+from priolab.common.process.search_path import find
 from priolab.experiments.setup import machine, npm_installing, root_making, wheel_fetching
 from priolab.experiments.setup.installed import program_of
 from priolab.experiments.setup.machine import Machine
@@ -33,12 +37,8 @@ from priolab.testbed.debian import apt
 from priolab.testbed.debian.apt import Rights
 from priolab.testbed.debian.downloads import Downloads, told
 from priolab.testbed.debian.suite_packages import knows_debian
-from priolab.testbed.errors import LabError, StepFailed, Unavailable
 from priolab.testbed.guest import kernel, kernel_source, prebuilt
 from priolab.testbed.guest.usable import builds_guests
-from priolab.testbed.home import ROOT, is_clone
-from priolab.testbed.process.interruption import Interrupted, raise_interrupted
-from priolab.testbed.process.search_path import find
 
 _BAD_INPUT = 2
 

@@ -2,13 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 
+from priolab.common.errors import ScenarioError
+from priolab.common.home import in_checkout
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.setup import set_up
 from priolab.experiments.execution.cli_request import split_words
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.setup.setup_request import SetupPart
-from priolab.testbed.errors import ScenarioError
-from priolab.testbed.home import in_checkout
 
 
 def add_to(parser: ArgumentParser) -> None:

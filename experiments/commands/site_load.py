@@ -31,6 +31,7 @@ from priolab.client.dialects import Dialect
 from priolab.client.plan import page_plan
 from priolab.client.priorities import Priorities
 from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.errors import ScenarioError, StepFailed, TimedOut
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Plan
 from priolab.common.formats.reading import FolderError
@@ -50,7 +51,6 @@ from priolab.experiments.scenario.pages import site_page
 from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.netem.parsers import whole
-from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.process.scratch import scratch_folder
 

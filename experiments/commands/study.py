@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from priolab.analysis.reports.markdown import with_places, without_marks
+from priolab.common.documents import check_document, write_document
+from priolab.common.home import ROOT
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import Arm
-from priolab.testbed.documents import check_document, write_document
-from priolab.testbed.home import ROOT
 from priolab.testbed.process.scratch import scratch_folder
 
 

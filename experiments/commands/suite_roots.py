@@ -3,13 +3,13 @@
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
+from priolab.common.errors import ScenarioError
+from priolab.common.home import setup_command
 from priolab.common.plural import counted
 from priolab.experiments.commands.console import Report
 from priolab.experiments.setup.debian_tree import Root, all_roots, roots_folder
 from priolab.experiments.setup.root_making import obtain
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
-from priolab.testbed.errors import ScenarioError
-from priolab.testbed.home import setup_command
 
 _EXAMPLES = "a server of Debian with a suite, such as nginx@trixie"
 

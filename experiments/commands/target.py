@@ -14,11 +14,11 @@ from urllib.parse import quote, urlsplit
 from priolab.analysis.loads.probe import Probe, was_hurried
 from priolab.client.plan import STEPS, steps_over
 from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.formats.events import Event
 from priolab.common.formats.files import content
 from priolab.common.formats.plan import Plan, Steps
 from priolab.common.formats.reading import read_journal
-from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.process.processes import Process, module
 
 STEP = "probing"

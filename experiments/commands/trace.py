@@ -3,15 +3,15 @@
 import argparse
 from pathlib import Path
 
+from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.formats.files import content, decoded, printable
+from priolab.common.home import run_command
 from priolab.common.trace import LONGEST_MS, MOST_BYTES, Trace
 from priolab.experiments.commands.console import Report
 from priolab.netem import units
 from priolab.netem.rate_table import DOUBT, RateTable
 from priolab.netem.table_cells import TIME_UNITS
 from priolab.netem.trace_generator import KINDS, synthetic
-from priolab.testbed.errors import ScenarioError, StepFailed
-from priolab.testbed.home import run_command
 
 _MOST_BYTES = 64 * 2**20
 _SYNTHETIC_S = "60s"

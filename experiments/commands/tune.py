@@ -3,10 +3,10 @@
 import os
 from argparse import REMAINDER, ArgumentParser, Namespace
 
+from priolab.common import home
+from priolab.common.errors import Unavailable
+from priolab.common.process.search_path import find
 from priolab.experiments.commands.console import Report
-from priolab.testbed import home
-from priolab.testbed.errors import Unavailable
-from priolab.testbed.process.search_path import find
 
 _NAME = "priority-tuner"
 _OF_THE_PROGRAM = ("-h", "--help", "--version")

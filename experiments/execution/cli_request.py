@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from priolab.common.errors import ScenarioError, UnknownKnob
 from priolab.common.tuning import TunerKind
 from priolab.experiments.execution.request import Manner, Request, arms_for
 from priolab.experiments.run.fabrics import AUTO, FABRICS, choose
@@ -17,7 +18,6 @@ from priolab.experiments.setup.setup_request import MAKE_VARIABLE, words_in
 from priolab.netem import sampling, units
 from priolab.netem.parsers import whole
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import ScenarioError, UnknownKnob
 from priolab.testbed.option_values import SEED_WORD, value_of
 
 _MOST_REPETITIONS = 1000

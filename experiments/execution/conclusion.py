@@ -17,10 +17,12 @@ from priolab.analysis.loads.wire_checks import late_reads
 from priolab.analysis.records.runs import load_evidence, load_layers
 from priolab.client.flow_control_probe import MOST_PARKED_TURNS, MOST_STEPS
 from priolab.client.plan import STEPS
+from priolab.common.errors import InvalidRun, LabError, StepFailed
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
+from priolab.common.process.program_logs import tail
 from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from priolab.experiments.execution.measurement_overhead import instruments
 from priolab.experiments.execution.request import Arm, Manner
@@ -38,9 +40,7 @@ from priolab.netem.calibration import Tolerance
 from priolab.netem.link_options import packed_traces
 from priolab.proxy.certificates import issue
 from priolab.proxy.server import catalogue, server_of
-from priolab.testbed.errors import InvalidRun, LabError, StepFailed
 from priolab.testbed.guest.kernel_patches import study_kernels
-from priolab.testbed.process.program_logs import tail
 
 _MOMENT_NS = 10**6
 """The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""

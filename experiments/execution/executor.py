@@ -17,13 +17,13 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Protocol
 
+from priolab.common.errors import StepFailed
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.cost import GUEST_S, cost_s
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
-from priolab.testbed.errors import StepFailed
 
 _SHORT, _PART = 20, 2 / 3
 _ROUNDING_S = 1e-9

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.files import write_json
+from priolab.common.home import ROOT, is_clone
+from priolab.common.process.search_path import program_environment
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.execution.conclusion import Run
 from priolab.experiments.execution.fingerprint import fingerprint_here, newest
@@ -19,8 +21,6 @@ from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.results_folder import folder_name, results_folder
 from priolab.experiments.results.run_folder import PartialFolder, RunFolder
 from priolab.experiments.scenario.scenario import ClientKind, Scenario
-from priolab.testbed.home import ROOT, is_clone
-from priolab.testbed.process.search_path import program_environment
 
 _GIT_S = 30.0
 

@@ -6,13 +6,13 @@ from typing import Any
 from priolab.analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Evidence, Layers
+from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.files import read_json
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.scenario import PROBE
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import ClientKind, Scenario, as_record
 from priolab.netem.calibration import Tolerance
-from priolab.testbed.errors import QUIETER, InvalidRun
 
 _WHAT = {
     FIRST: "lateness of the first packet of a resource",

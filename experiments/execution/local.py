@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from priolab.common.errors import StepFailed
 from priolab.experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
 from priolab.experiments.execution.executor import OnEnded, RunStore, runs_s, start_s, unwritable
 from priolab.experiments.execution.preparation import prepare
@@ -30,7 +31,6 @@ from priolab.experiments.hosts.virtual import memory_mib, memory_room_mib
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process import jobs, work_folder
 from priolab.testbed.process.command_process import Work
 from priolab.testbed.process.work_folder import BEGINS, ENDED

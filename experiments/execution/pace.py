@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
 
+from priolab.common.cache import recall, remember
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.scenario.scenario import Scenario
-from priolab.testbed.cache import recall, remember
 
 _FILE = "pace.json"
 _LEAST_S = 5.0

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
+from priolab.common.errors import Unavailable
 from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
@@ -13,7 +14,6 @@ from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Tolerance
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import Unavailable
 
 
 class HostKernel:

@@ -7,6 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import Unavailable
 from priolab.experiments.hosts.guest_hosts import QUIC, InGuest
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH
@@ -15,7 +16,6 @@ from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import absolute
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest import guest, kernel, usable
 from priolab.testbed.guest.guest import Guest
 from priolab.testbed.guest.usable import no_netem

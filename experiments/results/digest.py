@@ -6,8 +6,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from priolab.common import home
 from priolab.experiments import CONCLUDING, FLOORS
-from priolab.testbed import home
 
 _LEAVES = (
     "analysis/records",

@@ -5,7 +5,7 @@ import secrets
 from datetime import datetime
 from pathlib import Path
 
-from priolab.testbed.errors import StepFailed
+from priolab.common.errors import StepFailed
 
 
 def folder_name(name: str, started: datetime) -> str:

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any, Self
 
-from priolab.testbed.errors import StepFailed
+from priolab.common.errors import StepFailed
 from priolab.testbed.process.work_folder import PARTIAL
 
 _LOCK = ".lock"

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.files import read_json
 from priolab.experiments.results.run_folder import RunFolder, last_line
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.proxy.certificate_files import certificates_in
-from priolab.testbed.errors import InvalidRun
 
 
 def client_command(scenario: Scenario, folder: RunFolder, python: str, tools: Tools) -> tuple[str, ...]:

@@ -12,14 +12,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.formats.files import write_json
+from priolab.common.process.search_path import find
 from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.process.processes import Process
-from priolab.testbed.process.search_path import find
 from priolab.testbed.topology.packet_capture import ENDS, LAST_BLOCK_S
 
 _EDITCAP = "editcap"

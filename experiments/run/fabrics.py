@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
+from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import ScenarioError, Unavailable
 
 if TYPE_CHECKING:
     from priolab.experiments.hosts.fabric import Fabric

@@ -9,6 +9,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import InvalidRun, LabError, StepFailed, Unavailable
 from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.fabric import MakesPlaces
 from priolab.experiments.results.run_folder import RunFolder
@@ -16,7 +17,6 @@ from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.run.page_loads import Conditions
 from priolab.experiments.run.steps import run_arm
-from priolab.testbed.errors import InvalidRun, LabError, StepFailed, Unavailable
 from priolab.testbed.guest.kernel_faults import check_kernel
 
 

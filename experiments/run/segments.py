@@ -13,10 +13,10 @@ from typing import Literal
 import dpkt
 
 from priolab.common import tcp_streams
+from priolab.common.errors import StepFailed
 from priolab.common.formats.files import read_json
 from priolab.common.formats.segments import Segment
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.topology.active import FRONT_PORT
 
 _STEP = "the segments in the captures"

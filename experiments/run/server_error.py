@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.errors import StepFailed
+from priolab.common.process.program_logs import last_complaint
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.testbed.errors import StepFailed
-from priolab.testbed.process.program_logs import last_complaint
 
 _LOGS = ("error.log", "output.log")
 _CAUSED_BY_FRONTS = ("the client", "the front", "the second front")

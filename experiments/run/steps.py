@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from priolab.client.plan import with_decoys
+from priolab.common.errors import InvalidRun, StepFailed
 from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
+from priolab.common.process.program_logs import first_complaint
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Places
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
@@ -58,9 +60,7 @@ from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
 from priolab.proxy.switch import HTTP1
-from priolab.testbed.errors import InvalidRun, StepFailed
 from priolab.testbed.process.processes import Process
-from priolab.testbed.process.program_logs import first_complaint
 from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Portrayed
 from priolab.testbed.topology.cross_traffic import JOURNAL as CROSS_JOURNAL
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.files import write_json
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Places, SecondPlaces
 from priolab.experiments.results.run_folder import RunFolder
@@ -21,7 +22,6 @@ from priolab.netem.calibration import Tolerance
 from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
-from priolab.testbed.errors import InvalidRun
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology.active import Look
 

@@ -18,11 +18,11 @@ from hpack import Decoder
 from hyperframe.frame import DataFrame, Frame, HeadersFrame
 
 from priolab.common import tcp_streams
+from priolab.common.errors import StepFailed
 from priolab.common.formats.files import read_json
 from priolab.common.formats.upstream_timing import Passage
 from priolab.experiments.hosts.experiment_hosts import SECOND_PORT
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.topology.packet_capture import HOP_ENDS
 
 _STEP = "the captures between the fronts"

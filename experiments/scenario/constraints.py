@@ -6,13 +6,13 @@ from types import MappingProxyType
 from priolab.client import dialects
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
 from priolab.client.priorities import Priorities
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Protocol
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, Via, ViaHttp
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import HTTP1, Switch
 from priolab.proxy.template import placeholders
-from priolab.testbed.errors import ScenarioError
 from priolab.testbed.topology.end_words import check_cross
 
 Given = Callable[[str], str]

@@ -20,11 +20,11 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import printable
 from priolab.experiments.scenario.har_entry import Entry
 from priolab.experiments.scenario.har_file import Load, read_loads
 from priolab.experiments.scenario.page_bounds import JPEG, LEAST_BYTES, LONGEST_MS, RESOURCES_MOST, SCRIPT, SIZE_MOST
-from priolab.testbed.errors import ScenarioError
 
 SUFFIXES = (".har", ".har.gz")
 _SCRIPTS = ("application/javascript", "application/x-javascript", "text/ecmascript", "application/ecmascript")

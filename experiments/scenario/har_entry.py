@@ -17,8 +17,8 @@ from typing import Annotated, Any, Self
 import msgspec
 from msgspec import Meta, Struct
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.toml_schema import declared, shown
-from priolab.testbed.errors import ScenarioError
 
 _CACHE_WORDS = ("cache", "service worker", "override")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30}):", re.IGNORECASE)

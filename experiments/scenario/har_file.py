@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import MOST_DOCUMENT_BYTES, content, from_json, parsed, printable
 from priolab.experiments.scenario.har_entry import Entry, read_entry
 from priolab.experiments.scenario.page_bounds import LONGEST_MS
-from priolab.testbed.errors import ScenarioError
 
 QUIET_MS = 5_000
 """The pause that ends a load: Lighthouse takes a network that is quiet for so long for a page at rest."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from priolab.common.errors import ScenarioError
 from priolab.proxy.server import Server, absolute, catalogue, is_folder, server_of
 from priolab.proxy.switch import Switch
-from priolab.testbed.errors import ScenarioError
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 from priolab.client import dialects
 from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
+from priolab.common.errors import ScenarioError, UnknownKnob
 from priolab.common.formats.page import MAPS, Page
 from priolab.common.formats.plan import Disturbance
 from priolab.common.tuning import TARGET_NS
@@ -22,7 +23,6 @@ from priolab.netem import link_options, units
 from priolab.netem.link_options import LinkOption
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
-from priolab.testbed.errors import ScenarioError, UnknownKnob
 from priolab.testbed.option_values import value_of
 from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, STOCK, link_with
 

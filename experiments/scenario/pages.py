@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self
 from msgspec import Meta, Struct
 
 from priolab.client.priorities import http2_weight
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import printable
 from priolab.common.formats.page import Chunk, Page, Resource
 from priolab.experiments.scenario.har import SUFFIXES, Recorded, read_har
@@ -24,7 +25,6 @@ from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RE
 from priolab.experiments.toml_schema import declared, read_toml
 from priolab.netem import link_options, units
 from priolab.netem.parsers import size
-from priolab.testbed.errors import ScenarioError
 
 _CATALOGUE = Path(__file__).resolve().parent / "pages"
 _PIECES_MOST = 10_000

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.scenario.knob import Knob, named, server_for
 from priolab.experiments.scenario.scenario import Via, ViaHttp
 from priolab.netem import link_options
 from priolab.netem.parsers import one_or, size, words_of
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import HTTP1
-from priolab.testbed.errors import ScenarioError
 from priolab.testbed.topology.end_words import LOWAT_MOST
 
 

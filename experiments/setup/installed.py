@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from priolab.common.errors import Unavailable
+from priolab.common.process.search_path import find
 from priolab.experiments.setup.debian_tree import Root, find_root
 from priolab.experiments.setup.npm import lacks_modules
 from priolab.experiments.setup.wheels import program_in_cache
 from priolab.proxy.server import SUITES, Server
-from priolab.testbed.errors import Unavailable
-from priolab.testbed.process.search_path import find
 
 
 def check_edition(server: Server) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.process.search_path import find
 from priolab.experiments.setup.packages import Want
 from priolab.testbed.debian.apt import Rights
-from priolab.testbed.process.search_path import find
 from priolab.testbed.topology.usable import namespaces_refused
 
 _RELEASE = Path("/etc/os-release")

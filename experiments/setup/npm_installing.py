@@ -7,11 +7,11 @@ packages come from. The packages' scripts are not run.
 import shutil
 from pathlib import Path
 
+from priolab.common.cache import new_folder
+from priolab.common.errors import StepFailed
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.setup.npm import NPM_FILES, folder_for
 from priolab.proxy.server import Server
-from priolab.testbed.cache import new_folder
-from priolab.testbed.errors import StepFailed
 
 _COMMAND = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 _DEADLINE_S = 300.0

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from priolab.common.errors import StepFailed
+from priolab.common.home import ROOT
 from priolab.common.timeouts import READY_S
-from priolab.testbed.errors import StepFailed
-from priolab.testbed.home import ROOT
 from priolab.testbed.process.processes import Process
 
 _BACKEND = ROOT / "backend"

@@ -5,6 +5,9 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from priolab.common.errors import Unavailable
+from priolab.common.home import in_checkout, setup_command
+from priolab.common.process.search_path import find, program_environment
 from priolab.common.running import CannotStart, TookTooLong, finished
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.debian_tree import Root
@@ -19,9 +22,6 @@ from priolab.experiments.setup.user_program import inspected, version_said
 from priolab.experiments.setup.wheels import wheel_versions
 from priolab.proxy.server import SUITES, Server, absolute, catalogue, server_of
 from priolab.testbed.debian.apt import obtainable
-from priolab.testbed.errors import Unavailable
-from priolab.testbed.home import in_checkout, setup_command
-from priolab.testbed.process.search_path import find, program_environment
 
 _PATIENCE_S = 20.0
 

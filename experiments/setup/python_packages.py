@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import Any
 
-from priolab.testbed.home import ROOT, in_checkout
+from priolab.common.home import ROOT, in_checkout
 
 _LAB = "priority-lab"
 _OF_PIPX = "pipx_metadata.json"

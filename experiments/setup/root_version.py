@@ -7,10 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from priolab.common.elf import read_elf
+from priolab.common.errors import Unavailable
 from priolab.common.running import CannotStart, TookTooLong, finished
 from priolab.proxy.server import Server
-from priolab.testbed.elf import read_elf
-from priolab.testbed.errors import Unavailable
 
 OTHER_SUITE = "name another suite, such as bookworm, trixie or sid"
 """The remedy if a suite's packages cannot be used."""

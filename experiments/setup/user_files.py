@@ -3,8 +3,8 @@
 import hashlib
 from pathlib import Path
 
+from priolab.common.errors import Unavailable
 from priolab.common.formats.files import sha256_of
-from priolab.testbed.errors import Unavailable
 
 _MADE_BY_RUNNING = "__pycache__"
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.elf import read_elf
+from priolab.common.errors import Unavailable
+from priolab.common.process.search_path import program_environment
 from priolab.common.running import CannotStart, Finished, TookTooLong, finished
 from priolab.proxy.server import absolute
-from priolab.testbed.elf import read_elf
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.process.processes import CALMER
-from priolab.testbed.process.search_path import program_environment
 
 _PATIENCE_S = 20.0
 _LIBRARY = re.compile(r"^\s*(\S+) => (/.*) \(0x[0-9a-f]+\)$")

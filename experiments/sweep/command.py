@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from priolab.analysis.sweeps.table import mostly_invalid
+from priolab.common.errors import LabError, Unavailable
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.commands.console import Report
@@ -30,7 +31,6 @@ from priolab.experiments.sweep.listing import announce
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, estimate_here, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
 from priolab.proxy.server import server_of
-from priolab.testbed.errors import LabError, Unavailable
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

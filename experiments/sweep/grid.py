@@ -20,11 +20,11 @@ from itertools import product
 from math import prod
 
 from priolab.analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
+from priolab.common.errors import GridError, ScenarioError
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, check_together, with_defaults
 from priolab.experiments.scenario.scenario import LOWAT_AUTO
-from priolab.testbed.errors import GridError, ScenarioError
 
 _TWIN = "twin"
 _LONGEST_NAME = 180

@@ -5,13 +5,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import Any
 
+from priolab.common.errors import Unfit
 from priolab.common.plural import counted
 from priolab.experiments.commands.console import Report
 from priolab.experiments.scenario.named import catalogue
 from priolab.experiments.scenario.pages import page_titles
 from priolab.experiments.sweep import sweep_file
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
-from priolab.testbed.errors import Unfit
 
 
 def add_to(parser: ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import GridError, ScenarioError, StepFailed, Unavailable
 from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.run import RunRecord
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
@@ -32,7 +33,6 @@ from priolab.experiments.sweep import estimate
 from priolab.experiments.sweep.folder import SweepFolder, read_record
 from priolab.experiments.sweep.grid import Grid, Point, expand
 from priolab.experiments.sweep.sweep_request import SweepRequest
-from priolab.testbed.errors import GridError, ScenarioError, StepFailed, Unavailable
 
 _ASK_FROM = 10_000
 _MOST = 1_000_000

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from priolab.common.errors import GridError, ScenarioError
 from priolab.experiments.execution.cli_request import RUN_KNOBS, run_values, unknown_knob
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import entry_of
@@ -16,7 +17,6 @@ from priolab.experiments.setup.setup_request import DEFAULT_SWEEP, RUN_WORDS
 from priolab.experiments.sweep import sweep_file
 from priolab.experiments.sweep.grid import Grid, grid_from
 from priolab.experiments.sweep.sweep_file import SweepFile
-from priolab.testbed.errors import GridError, ScenarioError
 
 _SWEEP, _SCENARIO, _SERVER = "SWEEP", "SCENARIO", "SERVER"
 _WORDS = (_SWEEP, _SCENARIO, *KNOBS, *RUN_WORDS)

@@ -29,6 +29,7 @@ from typing import Self
 
 from distributed import Client, Future, KilledWorker, Status, get_worker
 
+from priolab.common.errors import ScenarioError, StepFailed, Unavailable
 from priolab.common.plural import counted
 from priolab.experiments.execution.conclusion import Run, give_up, lay_out
 from priolab.experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
@@ -49,7 +50,6 @@ from priolab.extras.cluster.worker import (
     kinds,
 )
 from priolab.extras.cluster.worker_pool import WorkerPool
-from priolab.testbed.errors import ScenarioError, StepFailed, Unavailable
 
 _OPTION = "--scheduler"
 _ADDRESS = re.compile(r"(tcp|tls)://(\[[0-9a-fA-F:]+\]|[^\s/:\[\]]+):\d{1,5}")

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.errors import LabError
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.fingerprint import versions_here
 from priolab.experiments.execution.local import Local
@@ -26,7 +27,6 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.extras.cluster.parcel import pack
-from priolab.testbed.errors import LabError
 from priolab.testbed.process.work_folder import PARTIAL
 
 _CODE = digest.code()

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 
 from distributed import Client
 
+from priolab.common.errors import Unavailable
 from priolab.extras.cluster.worker import BatchSettings, refusal
-from priolab.testbed.errors import Unavailable
 
 _LOOK_S = 1.0
 _PATIENCE_S = 60.0

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from priolab.common.errors import StepFailed
+from priolab.common.home import ROOT
+from priolab.common.process.search_path import find
 from priolab.extras.demo.recording import EXPLORE
-from priolab.testbed.errors import StepFailed
-from priolab.testbed.home import ROOT
 from priolab.testbed.process.processes import die_with_parent
 from priolab.testbed.process.scratch import scratch_folder
-from priolab.testbed.process.search_path import find
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

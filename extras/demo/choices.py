@@ -6,12 +6,12 @@ from typing import Any
 
 from priolab.client.plan import PlanKind
 from priolab.common.formats.plan import Protocol
+from priolab.common.home import set_up_part
 from priolab.experiments.scenario.knobs import KNOBS, group_of, scenario_from
 from priolab.experiments.scenario.named import LAYERS, Entry, catalogue
 from priolab.experiments.setup.installed import lack_of
 from priolab.extras.demo.plain_names import plain
 from priolab.proxy.server import catalogue as servers
-from priolab.testbed.home import set_up_part
 
 LOWATS = ("none", "1M", "524288", "262144", "131072", "65536", "32768", "16384", "8192", "4096", "1024", "auto")
 """The values of the LOWAT slider, from no limit to the lowest limit; the last value, auto, uses the tuner."""

@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments.setup.python_packages import installing
 from priolab.extras.demo.story import closing
-from priolab.testbed.errors import ScenarioError, Unavailable
 
 _ADDRESS = re.compile(r"https?://[!-~]{1,200}")
 _OPTION = "--address"

@@ -7,9 +7,9 @@ from asyncio.subprocess import PIPE, STDOUT, Process
 from functools import partial
 
 from priolab.common.command_server import PROCESS, STOPPED, answer_of, request
+from priolab.common.process.search_path import program_environment
 from priolab.extras.demo.job import DemoJob, JobState
 from priolab.testbed.process.processes import die_with_parent, module
-from priolab.testbed.process.search_path import program_environment
 
 _STOP_S = 100.0
 _MOST_LINE_BYTES = 2**20

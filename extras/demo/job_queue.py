@@ -19,6 +19,7 @@ import traceback
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 
+from priolab.common.errors import LabError, ScenarioError
 from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
@@ -26,7 +27,6 @@ from priolab.extras.demo.arm_view import FinishedArm
 from priolab.extras.demo.finished_arms import FinishedArms
 from priolab.extras.demo.job import CANCELLED, WAITING, Claim, DemoJob, JobState, News
 from priolab.extras.demo.job_process import JobProcesses, tell_to_end
-from priolab.testbed.errors import LabError, ScenarioError
 
 _SECOND_THOUGHTS_S = 0.25
 """The delay before a job starts, so that moving a slider does not start a job for each value that the slider passes."""

@@ -2,7 +2,7 @@
 
 import socket
 
-from priolab.testbed.errors import ScenarioError, StepFailed
+from priolab.common.errors import ScenarioError, StepFailed
 
 HOST = "127.0.0.1"
 USUAL_PORT = 8399

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.figures.picture import script
+from priolab.common.documents import check_document, write_document
+from priolab.common.errors import ScenarioError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words
 from priolab.experiments.execution.cli_request import run_values, split_words
@@ -30,8 +32,6 @@ from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import Recordings
 from priolab.extras.demo.story import steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, lack_of, run_missing
-from priolab.testbed.documents import check_document, write_document
-from priolab.testbed.errors import ScenarioError
 
 _STEP = "publishing"
 _OF_RUNS = ("FABRIC", "SHAPER", "RESULTS")

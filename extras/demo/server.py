@@ -36,6 +36,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from priolab.common.errors import LabError, ScenarioError
 from priolab.common.formats.reading import FolderError
 from priolab.extras.demo.arm_view import FinishedArm, document
 from priolab.extras.demo.choices import live
@@ -46,7 +47,6 @@ from priolab.extras.demo.job_queue import Busy, JobQueue
 from priolab.extras.demo.listener import HOST
 from priolab.extras.demo.recorded import recorded
 from priolab.extras.demo.story import steps
-from priolab.testbed.errors import LabError, ScenarioError
 
 NAMES = (HOST, "localhost")
 TOKEN_HEADER = "x-priolab-token"  # noqa: S105  the name of a header field

@@ -15,6 +15,7 @@ from typing import Any
 from priolab.analysis.figures import picture, slide
 from priolab.analysis.figures.arms import arm_of
 from priolab.analysis.records.runs import load_experiment
+from priolab.common.documents import check_document, write_document
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.cli_request import check_only, run_values
@@ -27,7 +28,6 @@ from priolab.extras.demo.finale import printed as printed_finale
 from priolab.extras.demo.one_file import PAGE, modules, notes, style
 from priolab.extras.demo.story import StoryStep, joined, steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, run_missing
-from priolab.testbed.documents import check_document, write_document
 
 _TEMPLATE = Path(__file__).with_name("slides.html")
 _FIRST = "slides.js"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.request import Arm, Manner, Request
@@ -11,7 +12,6 @@ from priolab.extras.demo.arm_view import FinishedArm
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finished_arms import FinishedArms
 from priolab.extras.demo.story import StoryStep, steps
-from priolab.testbed.errors import StepFailed, Unavailable
 
 _STEP = "running the story"
 

@@ -10,7 +10,10 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from priolab.common.documents import check_document, write_document
+from priolab.common.errors import ScenarioError, StepFailed, TimedOut
 from priolab.common.plural import counted
+from priolab.common.process.interruption import Interrupted, limited
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import check_only
 from priolab.experiments.execution.progress import Progress
@@ -19,10 +22,7 @@ from priolab.extras.gate.expectations import Expectations
 from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
 from priolab.extras.gate.judging import Result, judged
 from priolab.proxy.server import catalogue as servers
-from priolab.testbed.documents import check_document, write_document
-from priolab.testbed.errors import ScenarioError, StepFailed, TimedOut
 from priolab.testbed.option_values import parsed_time_ns
-from priolab.testbed.process.interruption import Interrupted, limited
 
 KNOBS_ALLOWED = (
     *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.scenario import pages
 from priolab.experiments.toml_schema import declared, read_toml
 from priolab.extras.gate.expectations import Expectations, Late
-from priolab.testbed.errors import ScenarioError
 
 DEFAULT = Path(__file__).parent / "rfc9218.toml"
 """The expectations that hold if the user gives none."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from priolab.analysis.records.runs import load_experiment
 from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
+from priolab.common.errors import StepFailed
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.execution.cli_request import check_name, request_from
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
 from priolab.extras.gate.expectations import Trial, dialect_of
 from priolab.extras.gate.runs import knobs_of, seen_in
-from priolab.testbed.errors import StepFailed
 
 _STEP = "loading"
 

@@ -80,9 +80,9 @@ def priolab_load(
     no limit; loads=1, the number of page loads on the connection, of which the last is judged; and further knobs of the
     lab, by name.
     """
+    from priolab.common.errors import LabError
     from priolab.common.formats.files import FolderError
     from priolab.extras.gate.loading import loaded, trial_of
-    from priolab.testbed.errors import LabError
 
     results = tmp_path_factory.mktemp("priolab")
 

@@ -17,6 +17,7 @@ from priolab.client import dialects
 from priolab.client.flow_control_probe import MOST_STEPS
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind, page_plan
 from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.errors import StepFailed
 from priolab.common.formats.plan import Plan, Steps
 from priolab.experiments.commands.target import (
     authorities,
@@ -31,7 +32,6 @@ from priolab.experiments.scenario.stimuli import Stimulus, stimulus_page
 from priolab.extras.gate.expectations import Check, Trial
 from priolab.extras.gate.judging import trial_key
 from priolab.extras.gate.seen import Seen
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.scratch import scratch_folder
 
 _STEP = "gate"

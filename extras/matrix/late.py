@@ -10,6 +10,8 @@ from typing import Any
 from priolab.analysis.loads.probe import Probe
 from priolab.analysis.reports.summary import summarize
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
+from priolab.common.errors import StepFailed
+from priolab.common.home import ROOT
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
@@ -20,8 +22,6 @@ from priolab.extras.matrix.cells import Layer
 from priolab.extras.matrix.equal_urgency import Sequel, Sequels
 from priolab.extras.matrix.late_document import INVALID, Case
 from priolab.extras.matrix.matrix import Matrix
-from priolab.testbed.errors import StepFailed
-from priolab.testbed.home import ROOT
 
 _STEP = "the late urgent requests"
 _MATRIX = ROOT / "docs/measured/matrix.md"

@@ -13,14 +13,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from priolab.analysis.records.runs import Run
+from priolab.common.documents import check_document, write_document
+from priolab.common.errors import StepFailed
 from priolab.common.formats import files
 from priolab.experiments.commands.study import filled_document
 from priolab.extras.matrix import page, text
 from priolab.extras.matrix.document import document, dumped, matrix_from
 from priolab.extras.matrix.edition import dumped_edition, edition, same_but_for_the_date
 from priolab.extras.matrix.matrix import Matrix
-from priolab.testbed.documents import check_document, write_document
-from priolab.testbed.errors import StepFailed
 
 STEP = "matrix"
 

@@ -21,7 +21,10 @@ from priolab.analysis.loads.requested_share import asked_in
 from priolab.analysis.records.runs import Experiment, Run, load_environment
 from priolab.client import dialects
 from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.common.documents import check_document
+from priolab.common.errors import InvalidRun, ScenarioError, Unavailable
 from priolab.common.formats.plan import Protocol
+from priolab.common.home import ROOT
 from priolab.experiments.commands.checked_run import run_checked_with
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
@@ -43,9 +46,6 @@ from priolab.extras.matrix.kept_rows import together
 from priolab.extras.matrix.matrix import Front, Matrix, in_order
 from priolab.extras.matrix.signals import signal_words
 from priolab.proxy.server import Server, is_folder, server_of
-from priolab.testbed.documents import check_document
-from priolab.testbed.errors import InvalidRun, ScenarioError, Unavailable
-from priolab.testbed.home import ROOT
 from priolab.testbed.option_values import value_of
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")

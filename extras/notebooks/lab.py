@@ -33,8 +33,8 @@ from priolab.analysis.reports.summary import typical
 from priolab.analysis.sweeps.folder import Sweep, load_sweep
 from priolab.common import command_server
 from priolab.common.formats.run import LedgerRecord
+from priolab.common.home import ROOT
 from priolab.extras.reproduction.figures import Figures
-from priolab.testbed.home import ROOT
 
 _ROOT = ROOT if (ROOT / "Makefile").is_file() else Path.cwd()
 _RESULTS = Path(os.environ.get("PRIOLAB_RESULTS") or _ROOT / "results")

@@ -10,6 +10,8 @@ from pathlib import Path
 from priolab.analysis.figures.arms import CLIENTS
 from priolab.analysis.records.runs import Experiment, load_environment
 from priolab.common.amounts import kibibytes
+from priolab.common.documents import write_document
+from priolab.common.errors import StepFailed
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
@@ -19,8 +21,6 @@ from priolab.extras.reproduction import page
 from priolab.extras.reproduction.article import Compared, SetUp, set_up
 from priolab.extras.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from priolab.netem import units
-from priolab.testbed.documents import write_document
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.command_process import keep_guests
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")

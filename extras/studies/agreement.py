@@ -11,6 +11,7 @@ from typing import Any
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import places
 from priolab.analysis.reports.summary import summarize
+from priolab.common.errors import Unavailable
 from priolab.common.formats.files import read_json
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
@@ -24,7 +25,6 @@ from priolab.experiments.setup.machine import LinkOption
 from priolab.extras.studies import kernels
 from priolab.extras.studies.comparison import FRACTION, compare, markdown
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import Unavailable
 
 _NAME = "agreement"
 _SERVER = KNOBS["SERVER"].default

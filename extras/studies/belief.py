@@ -11,6 +11,7 @@ from priolab.analysis.records.runs import Run
 from priolab.analysis.reports.markdown import Table, filled
 from priolab.analysis.sweeps.measures import Measure, measures
 from priolab.common.amounts import kibibytes, milliseconds, rate
+from priolab.common.home import ROOT
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
@@ -18,7 +19,6 @@ from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.testbed.guest.kernel_patches.study_kernels import Additions, added
-from priolab.testbed.home import ROOT
 
 LOST = 0.02
 """The part of the goodput from which on a loss counts."""

@@ -7,6 +7,7 @@ from itertools import pairwise
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Run
 from priolab.common.amounts import kibibytes, milliseconds
+from priolab.common.errors import InvalidRun
 from priolab.extras.studies.belief import (
     ALIKE,
     FIRST_BYTE,
@@ -27,7 +28,6 @@ from priolab.extras.studies.belief import (
 )
 from priolab.extras.studies.own_kernels import BEFORE_5_18, WITH_KTLS
 from priolab.extras.studies.transfer_beliefs import LOWATS
-from priolab.testbed.errors import InvalidRun
 
 _SENDFILE = "extras/studies/fronts/nginx-sendfile.conf"
 _SENT = re.compile(rb"SSL_sendfile: (\d+)$", re.MULTILINE)

@@ -15,13 +15,13 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
+from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process.search_path import find, program_environment
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.commands.console import Report
 from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, fronts, places
 from priolab.proxy.counters import FrontCounters
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process.processes import die_with_parent
-from priolab.testbed.process.search_path import find, program_environment
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from priolab.common.errors import Unavailable
+from priolab.common.home import setup_command
 from priolab.experiments.setup.installed import program_of
 from priolab.proxy.certificates import issue
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import server_of
-from priolab.testbed.errors import Unavailable
-from priolab.testbed.home import setup_command
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import ADDRESSES, wire_link
 

@@ -14,10 +14,10 @@ from statistics import median
 
 from priolab.analysis.reports.markdown import Table
 from priolab.analysis.sweeps.bootstrap import Estimate
+from priolab.common.home import ROOT
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.extras.studies.scale_trials import TUNER, UNSET, Group, Programs, Trial, measure
-from priolab.testbed.home import ROOT
 
 CROWD = (
     Group(name="slow", count=14_400, rate="1mbit", file_bytes=300_000, queue_packets=64),

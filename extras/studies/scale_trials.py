@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
+from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process.search_path import program_environment
 from priolab.experiments.commands.console import Report
 from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.process.processes import Process, die_with_parent
-from priolab.testbed.process.search_path import program_environment
 from priolab.testbed.topology.cgroup import own_group
 from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT
 

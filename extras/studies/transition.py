@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.reports.summary import summarize
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.files import read_json
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
@@ -13,7 +14,6 @@ from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.studies import transition_document
 from priolab.extras.studies.transition_document import Case, Front, Sent
-from priolab.testbed.errors import InvalidRun
 
 CLIENTS = ("chromium", "firefox", "webkit")
 _PAGES = ("news", "maps")

@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from priolab.common.process.search_path import find
 from priolab.common.running import ProgramFailed, finished
 from priolab.testbed.debian.apt import complaint
 from priolab.testbed.debian.suite_sources import (
@@ -26,7 +27,6 @@ from priolab.testbed.debian.suite_sources import (
     usual_archive,
 )
 from priolab.testbed.process.processes import die_with_parent
-from priolab.testbed.process.search_path import find
 
 VARIABLE = "MIRROR"
 """The environment variable with the address of Debian's archive. `make MIRROR=...` sets it."""

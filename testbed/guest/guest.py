@@ -13,11 +13,11 @@ from functools import cache
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.errors import Unavailable
+from priolab.common.errors import Unavailable
+from priolab.common.home import IMPORTED_FROM
+from priolab.common.process.search_path import SYSTEM_FOLDERS
 from priolab.testbed.guest import kernel
 from priolab.testbed.guest.guest_task import MODULE
-from priolab.testbed.home import IMPORTED_FROM
-from priolab.testbed.process.search_path import SYSTEM_FOLDERS
 
 _PACKAGES = IMPORTED_FROM / "priolab"
 _START = _PACKAGES / "testbed" / "guest" / "guest_start.py"

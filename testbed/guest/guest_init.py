@@ -31,7 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
-from priolab.testbed.elf import read_elf
+from priolab.common.elf import read_elf
 from priolab.testbed.guest import io_uring
 from priolab.testbed.guest.guest_start import begin_anew, check, libc, mount
 from priolab.testbed.guest.guest_task import GuestTask, Tasks, tasks_of_guest

@@ -17,9 +17,10 @@ from functools import cache
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.formats.files import sha256_of
+from priolab.common.process.lock import alone
 from priolab.common.running import CannotStart, finished
-from priolab.testbed.errors import ScenarioError, StepFailed
 from priolab.testbed.guest import kernel_source, prebuilt
 from priolab.testbed.guest.kernel_build import COMPILING, check_tools, compiler, make, options
 from priolab.testbed.guest.kernel_patches import (
@@ -32,7 +33,6 @@ from priolab.testbed.guest.kernel_patches import (
 )
 from priolab.testbed.guest.kernel_patches.edit import Change, Version
 from priolab.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of
-from priolab.testbed.process.lock import alone
 
 _PATIENCE_S = 10.0
 _SECCOMP_SINCE: Version = (6, 16)

@@ -26,15 +26,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.errors import StepFailed
+from priolab.common.process.program_logs import tail
+from priolab.common.process.search_path import program_environment
 from priolab.common.running import finished
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.guest.kernel_patches import study_kernels
 from priolab.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS, PINNED, words
 from priolab.testbed.process import supervisor
 from priolab.testbed.process.processes import die_with_parent
-from priolab.testbed.process.program_logs import tail
-from priolab.testbed.process.search_path import program_environment
 
 CONFIG = Path(__file__).with_name("kernel.config")
 _COMPILER, _HEADERS = ".priolab-gcc", ".priolab-headers.h"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from priolab.testbed.errors import InvalidRun
+from priolab.common.errors import InvalidRun
 
 
 def check_kernel(tainted: Path = Path("/proc/sys/kernel/tainted")) -> None:

@@ -18,14 +18,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from priolab.common.elf import read_elf
+from priolab.common.errors import Unavailable
 from priolab.common.formats.files import sha256_of
+from priolab.common.home import kernel_command
 from priolab.common.running import ProgramFailed, finished
-from priolab.testbed.elf import read_elf
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest.kernel_build import said_name
 from priolab.testbed.guest.kernel_patches.edit import Version
 from priolab.testbed.guest.kernel_source import VARIABLE
-from priolab.testbed.home import kernel_command
 
 _PACKED = ".tar.gz"
 _WISH = re.compile(r"((?:.*/)?(linux-(\d+)\.(\d+)-[0-9a-f]{12})(?:\.tar\.gz)?)(?:#sha256=([0-9a-f]{64}))?")

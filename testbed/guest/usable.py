@@ -3,16 +3,16 @@
 import platform
 from collections.abc import Sequence
 
+from priolab.common.errors import RAISE_LIMIT, Unavailable
+from priolab.common.home import kernel_command
 from priolab.common.limits import too_low_for_run
+from priolab.common.process.search_path import find
 from priolab.common.running import TookTooLong
 from priolab.netem.availability import NO_GUEST_KERNEL, lack_in_guest
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import RAISE_LIMIT, Unavailable
 from priolab.testbed.guest import guest, kernel
-from priolab.testbed.home import kernel_command
 from priolab.testbed.process.processes import CALMER
-from priolab.testbed.process.search_path import find
 from priolab.testbed.topology.end_settings import FrontQdisc
 from priolab.testbed.topology.qdisc_check import check_qdisc
 

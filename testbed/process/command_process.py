@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.common.descriptors import process_ids
-from priolab.testbed.errors import Unavailable
+from priolab.common.errors import Unavailable
+from priolab.common.process.interruption import held_back
+from priolab.common.process.search_path import program_environment
 from priolab.testbed.process import cpu_claims, supervisor
-from priolab.testbed.process.interruption import held_back
 from priolab.testbed.process.processes import readable
-from priolab.testbed.process.search_path import program_environment
 
 _STOP_S = 90.0
 _GONE_S = 5.0

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from priolab.testbed.errors import StepFailed, Unavailable
+from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process.program_logs import last_lines
 from priolab.testbed.process.command_process import Work, give_back, process_for
-from priolab.testbed.process.program_logs import last_lines
 from priolab.testbed.process.work_folder import IDLE, PROGRESS
 
 _SAID_BYTES = 4096

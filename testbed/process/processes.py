@@ -17,10 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from priolab.common.errors import StepFailed, TimedOut
+from priolab.common.process.program_logs import tail
+from priolab.common.process.search_path import program_environment
 from priolab.common.running import CannotStart, TookTooLong, finished
-from priolab.testbed.errors import StepFailed, TimedOut
-from priolab.testbed.process.program_logs import tail
-from priolab.testbed.process.search_path import program_environment
 
 _STOP_S = 5.0
 _RETRY_S = 0.05

@@ -15,10 +15,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
-from priolab.testbed.documents import check_document
-from priolab.testbed.errors import ScenarioError, StepFailed
+from priolab.common.documents import check_document
+from priolab.common.errors import ScenarioError, StepFailed
+from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
-from priolab.testbed.process.streams import closed
 from priolab.testbed.sandbox import knobs, report, session, terminal
 from priolab.testbed.sandbox.outcome import CODES, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame

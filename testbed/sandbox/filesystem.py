@@ -22,8 +22,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from priolab.common.errors import StepFailed
 from priolab.common.layer import show_empty_files
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.guest.guest_start import check, libc
 from priolab.testbed.sandbox.spec import HOME, SandboxSpec
 from priolab.testbed.topology.wiring import ADDRESSES, ipv6_of

@@ -6,9 +6,9 @@ those of the link of another place.
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
+from priolab.common.errors import ScenarioError
 from priolab.netem import units
 from priolab.netem.link_options import LINK_OPTIONS, packed_traces
-from priolab.testbed.errors import ScenarioError
 from priolab.testbed.option_values import SEED_WORD, value_of
 from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, way_from
 

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from priolab.common.errors import LabError, StepFailed, Unavailable
 from priolab.common.formats.files import write_json
 from priolab.netem import shaper as shapers
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import LabError, StepFailed, Unavailable
 from priolab.testbed.guest.kernel_faults import check_kernel
 from priolab.testbed.sandbox.connections import Ends, joined
 from priolab.testbed.sandbox.filesystem import View

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from priolab.testbed.errors import LabError, ScenarioError, StepFailed, Unfit
+from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
 from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome

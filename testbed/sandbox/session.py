@@ -17,18 +17,18 @@ from typing import TypeVar
 
 import msgspec
 
+from priolab.common.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
 from priolab.common.formats.files import read_json
+from priolab.common.home import kernel_command
 from priolab.common.limits import too_low_for_run
-from priolab.testbed.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
+from priolab.common.process.search_path import find
 from priolab.testbed.guest import guest, kernel
 from priolab.testbed.guest import usable as of_guests
 from priolab.testbed.guest.guest import Guest
-from priolab.testbed.home import kernel_command
 from priolab.testbed.process import jobs
 from priolab.testbed.process.command_process import Work
 from priolab.testbed.process.processes import module
 from priolab.testbed.process.scratch import scratch_folder
-from priolab.testbed.process.search_path import find
 from priolab.testbed.process.work_folder import PROGRESS
 from priolab.testbed.sandbox import pcapng
 from priolab.testbed.sandbox.busy_program import busy_program

@@ -9,8 +9,8 @@ from typing import Self
 
 import msgspec
 
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
-from priolab.testbed.errors import ScenarioError
 from priolab.testbed.sandbox.keystrokes import Size
 from priolab.testbed.topology.end_words import Way, way_from
 

@@ -9,9 +9,9 @@ import stat
 from pathlib import Path
 from typing import Self
 
+from priolab.common.documents import check_document, write_document
+from priolab.common.errors import StepFailed
 from priolab.common.formats import files
-from priolab.testbed.documents import check_document, write_document
-from priolab.testbed.errors import StepFailed
 
 _SYSTEM = ("dev", "proc")
 

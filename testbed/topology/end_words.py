@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from priolab.common.errors import ScenarioError
 from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.netem.link_options import LINK_OPTIONS, LinkOption
 from priolab.netem.parsers import one_or, size, whole, words_of
-from priolab.testbed.errors import ScenarioError
 from priolab.testbed.option_values import TRACES, value_of
 from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.errors import Unavailable
 from priolab.netem.link import Link
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.topology import rtnetlink
 from priolab.testbed.topology.link_namespace import LinkNamespace

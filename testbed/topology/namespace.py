@@ -17,10 +17,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Self
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.netlink import Conversation
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot, read
 from priolab.netem.interface_counters import Received, read_counts, received
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology import packet_capture as tap

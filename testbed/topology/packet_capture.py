@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.errors import InvalidRun, StepFailed
+from priolab.common.process.program_logs import tail
 from priolab.common.timeouts import HELPER_S
-from priolab.testbed.errors import InvalidRun, StepFailed
 from priolab.testbed.process.processes import Process, wait_until
-from priolab.testbed.process.program_logs import tail
 from priolab.testbed.topology.active import FRONT_PORT
 
 LAST_BLOCK_S = 1.0

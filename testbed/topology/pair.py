@@ -4,8 +4,8 @@ import contextlib
 import socket
 from collections.abc import Sequence
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.netem.link import Link
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.topology.end_settings import EndSettings
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import WIRE, wire_link

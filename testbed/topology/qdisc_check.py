@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process.search_path import find
 from priolab.netem.link import Link, Qdisc
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
-from priolab.testbed.process.search_path import find
 from priolab.testbed.topology.end_settings import FrontQdisc
 
 _UNKNOWN_TO_TC = "hence option"

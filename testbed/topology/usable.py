@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from priolab.common.errors import RAISE_LIMIT, StepFailed, Unavailable
 from priolab.common.limits import too_low_for_run
+from priolab.common.process.search_path import find
 from priolab.common.running import ProgramFailed, finished
 from priolab.netem.availability import TRIAL, lack_of_netem, refusal
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import RAISE_LIMIT, StepFailed, Unavailable
 from priolab.testbed.process import processes
-from priolab.testbed.process.search_path import find
 from priolab.testbed.topology.end_settings import FrontQdisc
 from priolab.testbed.topology.qdisc_check import check_qdisc
 

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from priolab.testbed.process.search_path import find
+from priolab.common.process.search_path import find
 
 _SCRIPT = Path(__file__).with_suffix(".mjs")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from priolab.analysis.exports.formats import FORMATS
+from priolab.common.errors import LabError, ScenarioError, StepFailed, Unavailable
 from priolab.experiments.commands import export as command
 from priolab.experiments.commands.export import export
-from priolab.testbed.errors import LabError, ScenarioError, StepFailed, Unavailable
 
 _GOLDEN = Path(__file__).parent.parent / "golden"
 _SAMPLED = ["loads", "resources", "ledger", "events", "arrivals", "sockets", "queue"]

@@ -24,7 +24,7 @@ from priolab.analysis.figures.street_map import COLOURS
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import NAMES, WORDS
 from priolab.analysis.records.runs import Experiment, load_experiment
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from tests.support.declarations import valid
 
 _GOLDEN = Path(__file__).parent.parent / "golden"

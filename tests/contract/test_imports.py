@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 
 
 @pytest.mark.parametrize("folder", ["tests", "extras"])

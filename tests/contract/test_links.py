@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 

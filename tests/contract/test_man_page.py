@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.cli import whole_command_line
 from priolab.experiments.commands.options import all_knobs
-from priolab.testbed.home import ROOT
 from tools.man_page import page
 
 _FILE = ROOT / "docs" / "priolab.1"

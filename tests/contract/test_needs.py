@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.setup.setup_request import CORE
-from priolab.testbed.home import ROOT
 from tests.support import selection
 from tests.support.capabilities import EVERYTHING, expected, is_needed_by_core, known, names
 from tests.support.selection import wrong_needs

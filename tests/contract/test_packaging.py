@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from priolab.testbed import home
+from priolab.common import home
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())

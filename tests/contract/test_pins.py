@@ -13,7 +13,7 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from priolab.testbed.home import in_checkout
+from priolab.common.home import in_checkout
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = ("constraints.txt", "build-requirements.txt")

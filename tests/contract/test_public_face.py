@@ -9,8 +9,8 @@ import pytest
 
 import priolab
 from priolab.analysis.records.runs import load_experiment
+from priolab.common.home import ROOT
 from priolab.lab import Experiment
-from priolab.testbed.home import ROOT
 
 
 def test_each_public_name_is_there() -> None:

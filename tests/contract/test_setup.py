@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.setup.python_environment import MADE_OF, PythonEnvironment
-from priolab.testbed.home import ROOT
 from tests.support.make_targets import SETUP, planned, set_up
 
 # The programs of a machine without any package that the lab needs.

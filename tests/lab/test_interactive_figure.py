@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page
 
 from priolab.analysis.figures import picture, timeline
 from priolab.analysis.records.runs import load_experiment
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from tests.support.visits import visit
 
 pytestmark = pytest.mark.usefixtures("chromium")

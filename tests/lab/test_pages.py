@@ -12,8 +12,8 @@ import pytest
 
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import load_run
+from priolab.common.home import ROOT
 from priolab.experiments.scenario.pages import Parameters, page_of
-from priolab.testbed.home import ROOT
 from tests.support.lab import Done, Lab
 from tests.support.shared_runs import Runs
 from tests.support.variations import variations, variations_of_nghttpx

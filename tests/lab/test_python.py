@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import priolab
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 
 pytestmark = pytest.mark.usefixtures("guest")
 

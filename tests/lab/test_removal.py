@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.setup.extras import extras
-from priolab.testbed.home import ROOT
 
 
 @pytest.mark.usefixtures("guest")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from tests.support.endings import nothing_is_left
 from tests.support.lab import Lab, priolab_here
 

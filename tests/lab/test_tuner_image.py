@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import talk
 from tests.support.waiting import until

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from priolab.testbed.errors import LabError
-from priolab.testbed.home import ROOT
+from priolab.common.errors import LabError
+from priolab.common.home import ROOT
 from tests.page import installed
 
 _CONFIG = ROOT / "extras" / "demo" / "page" / "jsconfig.json"

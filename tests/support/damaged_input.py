@@ -24,6 +24,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from priolab.analysis.figures import picture
+from priolab.common.errors import StepFailed
+from priolab.common.process.interruption import STOPS, limited
 from priolab.experiments import cli, run_command
 from priolab.experiments.commands.printable import printable
 from priolab.experiments.execution.cli_request import request_from
@@ -32,8 +34,6 @@ from priolab.experiments.execution.local import Local
 from priolab.experiments.sweep.sweep import fingerprint_of, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.proxy.certificates import issue
-from priolab.testbed.errors import StepFailed
-from priolab.testbed.process.interruption import STOPS, limited
 from tests.support.damage import damage
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.setup.http2_library import http2_library
 from priolab.experiments.setup.programs import server_version
 from priolab.proxy.server import server_of
-from priolab.testbed.home import ROOT
 
 DOCS = ROOT / "docs/measured"
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from priolab.common.process.search_path import find
 from priolab.experiments.setup.machine import Capability
 from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.setup.setup_request import needs_of_tests
 from priolab.proxy.server import catalogue
 from priolab.testbed.process import command_process
 from priolab.testbed.process.command_process import CommandProcess, Work, keep_guests
-from priolab.testbed.process.search_path import find
 from tests.page import axe
 from tests.support import capabilities
 from tests.support.capabilities import NEEDED, each, is_needed_by_core, needing

@@ -18,8 +18,8 @@ import pytest
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
 from priolab.common.descriptors import process_ids
+from priolab.common.process.interruption import STOPS
 from priolab.experiments import cli
-from priolab.testbed.process.interruption import STOPS
 from tests.support.punctuality import any_late, must_be_punctual
 
 

@@ -3,8 +3,8 @@
 import os
 import re
 
+from priolab.common.home import ROOT
 from priolab.common.running import finished
-from priolab.testbed.home import ROOT
 
 SETUP = "experiments/setup/setup.sh"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from priolab.testbed.process.search_path import find
+from priolab.common.process.search_path import find
 
 _ORIGIN = Path(__file__).parents[2] / "backend" / "origin.mjs"
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from priolab.common.process.search_path import find
 from priolab.proxy.server import catalogue
-from priolab.testbed.process.search_path import find
 
 NGINX = catalogue()["nginx"]
 TEMPLATE = NGINX.template_text

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 
 import pytest
 
-from priolab.testbed.errors import QUIETER
+from priolab.common.errors import QUIETER
 
 ALWAYS_LATE = "this machine was too late for a run on a real clock, again and again"
 """The reason for which a test on a real clock is skipped."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from priolab.testbed.errors import QUIETER, InvalidRun
+from priolab.common.errors import QUIETER, InvalidRun
 from tests.support import punctuality
 from tests.support.punctuality import must_be_punctual, was_late
 

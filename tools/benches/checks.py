@@ -9,7 +9,7 @@ from pathlib import Path
 from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.contradictions import contradictions
 from priolab.analysis.records.runs import Run, load_evidence, load_experiment, load_layers
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from tools.benches.cost import alternately, cost_of
 from tools.benches.parts import FEW, MANY, cost_of_guest, run_s
 

@@ -24,13 +24,13 @@ from priolab.client.http2.engine import Http2Engine
 from priolab.client.plan import page_plan
 from priolab.client.priorities import Priorities
 from priolab.common import clock_quality
+from priolab.common.errors import StepFailed
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.plan import Plan
+from priolab.common.process.search_path import find
 from priolab.experiments.scenario.pages import Parameters, page_of
 from priolab.experiments.setup.origin_process import CLOCK, ONE_THREAD
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import run
-from priolab.testbed.process.search_path import find
 
 _SIZE_BYTES = 700 * 1024
 _FRAME_BYTES = 8 * 1024

@@ -22,13 +22,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from priolab.common.errors import StepFailed
 from priolab.common.packets import PACKET_BYTES
 from priolab.netem.ferry import loops
 from priolab.netem.ferry.direction import Direction
 from priolab.netem.ferry.process import Order, ask
 from priolab.netem.ferry.ring import FRAMES, Ring
 from priolab.netem.link import Link
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import Process, wait_until
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link

@@ -18,10 +18,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from priolab.common.errors import StepFailed
 from priolab.common.running import finished
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.guest import kernel, kernel_source
 from priolab.testbed.guest.kernel_patches.edit import Version
 from priolab.testbed.process.processes import die_with_parent

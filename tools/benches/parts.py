@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
+from priolab.common.errors import StepFailed
+from priolab.common.home import ROOT
+from priolab.common.process.search_path import find
 from priolab.experiments.setup.origin_process import ONE_THREAD, PAGE
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.guest import kernel
-from priolab.testbed.home import ROOT
-from priolab.testbed.process.search_path import find
 from tools.benches.cost import Cost, alternately, cost_of
 from tools.benches.guest import guest_command
 

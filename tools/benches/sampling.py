@@ -11,10 +11,10 @@ from pathlib import Path
 
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.film import film_of
+from priolab.common.errors import StepFailed
 from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.testbed.errors import StepFailed
 
 SCENARIOS = ("maps", "modem", "bbr", "h2o", "news", "tokens")
 _WAYS = ("10ms", "auto")

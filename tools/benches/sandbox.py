@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from priolab.testbed.home import ROOT
-from priolab.testbed.process.search_path import find
+from priolab.common.home import ROOT
+from priolab.common.process.search_path import find
 from priolab.testbed.sandbox.sandbox import Sandbox
 
 _FOLDER = ROOT / "docs/examples/sandbox"

@@ -20,7 +20,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import Table, with_places
 from priolab.analysis.reports.summary import summarize
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.process.search_path import find
+from priolab.common.process.search_path import find
 from tests.support.lab import make_lab
 from tools.suites import emulated
 from tools.suites import tree as trees

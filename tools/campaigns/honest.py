@@ -23,11 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from priolab.common.errors import LabError
 from priolab.experiments.execution.cost import link_s
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.proxy.server import catalogue, server_of
-from priolab.testbed.errors import LabError
 from tests.support.lab import Done, make_lab
 from tests.support.punctuality import any_late, until_punctual
 from tools.campaigns.honest_pages import draw_page_file

@@ -26,8 +26,8 @@ from priolab.analysis.loads.ledger_builder import NoLedger, ledger
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Layers, Run, load_run
 from priolab.analysis.records.samples import Timed, latest
+from priolab.common.errors import LabError
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.testbed.errors import LabError
 from tests.support.together import together
 from tools.campaigns.reliability import write
 

@@ -24,11 +24,11 @@ from statistics import median
 from unittest.mock import patch
 
 from priolab.analysis.reports.markdown import Table, places, with_places
+from priolab.common.home import ROOT
 from priolab.experiments import cli
 from priolab.experiments.setup.wheel_fetching import fetch
 from priolab.experiments.setup.wheels import program_in_cache
 from priolab.proxy.server import server_of
-from priolab.testbed.home import ROOT
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import command, session
 from priolab.testbed.sandbox.outcome import Outcome

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from tools.campaigns.sandbox_examples import REFERENCE, Repetition, copied, examples, repetition
 from tools.suites import emulated
 from tools.suites.package import systemd_tree

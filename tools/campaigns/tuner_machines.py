@@ -25,8 +25,8 @@ from typing import Any
 from priolab.analysis.reports.markdown import Table, with_places
 from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.reading import read_journal
+from priolab.common.home import ROOT
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
-from priolab.testbed.home import ROOT
 from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import serving, talk
 from tests.support.lab import make_lab

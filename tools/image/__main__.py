@@ -13,10 +13,10 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from priolab.common.errors import LabError
+from priolab.common.home import ROOT
 from priolab.experiments.hosts.containers import docker_engine
-from priolab.testbed.errors import LabError
 from priolab.testbed.guest import kernel
-from priolab.testbed.home import ROOT
 
 NAME = "priolab/lab"
 _DOCKERFILE = Path(__file__).with_name("Dockerfile")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from priolab.testbed.process.lock import alone
+from priolab.common.process.lock import alone
 from tools.suites import tree as trees
 from tools.suites.tree import CannotMake, Tree
 

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel, image_packages
 from priolab.experiments.hosts.containers.node_route import node_route
 from priolab.experiments.hosts.containers.root_image import make_base, root_of_image
@@ -29,7 +30,6 @@ from priolab.netem.link import Qdisc
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import SUITES, server_of
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process.processes import module
 
 

@@ -17,8 +17,10 @@ from typing import Any, Self
 
 from priolab.common.clock_route import ClockRoute
 from priolab.common.descriptors import read_beginning
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.formats.files import write_json
 from priolab.common.formats.samples import OptionsSample
+from priolab.common.process.program_logs import tail
 from priolab.common.timeouts import READY_S
 from priolab.common.tuning import TunerKind
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel, user_files
@@ -43,9 +45,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.gauge import ENDED
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process.processes import Process
-from priolab.testbed.process.program_logs import tail
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, no_look
 from priolab.testbed.topology.cgroup import group_of

@@ -7,17 +7,17 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from priolab.common import home
+from priolab.common.errors import StepFailed, TimedOut, Unavailable
+from priolab.common.process.search_path import find
 from priolab.common.timeouts import READY_S
 from priolab.experiments.hosts.experiment_hosts import run_label
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.programs import unknown
-from priolab.testbed import home
-from priolab.testbed.errors import StepFailed, TimedOut, Unavailable
 from priolab.testbed.process import processes
 from priolab.testbed.process.processes import Process
-from priolab.testbed.process.search_path import find
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"

@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from shlex import join
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.availability import TRIAL, lack_of_netem
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import StepFailed, Unavailable
 
 ARM_KERNEL = "PRIOLAB_ARM_KERNEL"
 _NOT_BUILT = "the first experiment with FABRIC=compose finds out"

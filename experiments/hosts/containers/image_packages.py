@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from priolab.common.cache import recall, remember
+from priolab.common.errors import TimedOut
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.setup.programs import unknown
-from priolab.testbed.cache import recall, remember
-from priolab.testbed.errors import TimedOut
 
 _FILE = "image-packages.json"
 

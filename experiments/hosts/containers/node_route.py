@@ -13,9 +13,9 @@ import shlex
 from pathlib import Path
 
 from priolab.common.clock_route import CALLS, Calls, ClockRoute, Route
+from priolab.common.errors import StepFailed
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.setup.origin_process import CLOCK_READER
-from priolab.testbed.errors import StepFailed
 
 _RUN = ("run", "--rm", "--network", "none", "--cap-drop", "ALL", "--entrypoint", "sh")
 _NODE = shlex.join(["node", *CLOCK_READER]) + " >/dev/null 2>&1"

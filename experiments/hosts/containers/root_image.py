@@ -7,13 +7,13 @@ the server has the suite's libraries, and nothing is installed while the image i
 
 from collections.abc import Callable
 
+from priolab.common.errors import StepFailed
+from priolab.common.process.program_logs import last_lines
 from priolab.common.running import ProgramFailed, piped
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.setup.debian_tree import Root, find_root
 from priolab.experiments.setup.root_making import obtain
 from priolab.proxy.server import SUITES, Server
-from priolab.testbed.errors import StepFailed
-from priolab.testbed.process.program_logs import last_lines
 
 PACKAGES = ("coreutils", "dash", "iproute2", "libcap2-bin", "python3-cryptography", "python3-h2", "util-linux")
 """The packages that the front's image needs beside those of the server."""

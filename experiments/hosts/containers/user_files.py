@@ -11,15 +11,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import TimedOut, Unavailable
+from priolab.common.process.search_path import program_environment
 from priolab.common.running import TookTooLong, finished
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.installed import program_of
 from priolab.experiments.setup.programs import remedy_for
 from priolab.experiments.setup.user_program import OwnProgram, inspected, version_in
 from priolab.proxy.server import Server, catalogue
-from priolab.testbed.errors import TimedOut, Unavailable
 from priolab.testbed.process import processes
-from priolab.testbed.process.search_path import program_environment
 
 INSIDE = Path("/priolab-own")
 """The folder of the user's files in the front's container."""

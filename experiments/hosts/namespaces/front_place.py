@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from priolab.common.errors import StepFailed
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
 from priolab.experiments.scenario.service import Service
 from priolab.netem.calibration import Calibration, Tolerance
@@ -18,7 +19,6 @@ from priolab.netem.link_probe import NearEnd, respond
 from priolab.proxy.front import Front, Start
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.readiness import NotReady
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.pair import CC

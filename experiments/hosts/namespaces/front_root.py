@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from priolab.testbed.errors import StepFailed
+from priolab.common.errors import StepFailed
 from priolab.testbed.process.processes import Process
 
 _MS_BIND, _MS_REC = 0x1000, 0x4000  # <linux/mount.h>

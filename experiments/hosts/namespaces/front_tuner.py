@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.formats.decisions import JOURNAL, writing
 from priolab.common.tuning import TunerKind
 from priolab.experiments.hosts.experiment_hosts import ActiveTuner
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.topology.active import FRONT_PORT
 from priolab.testbed.topology.cgroup import own_group
 

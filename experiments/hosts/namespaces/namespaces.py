@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 from priolab.client import __main__ as client
 from priolab.common import clock_quality
 from priolab.common.clock_route import ClockRoute, route_of
+from priolab.common.errors import StepFailed
+from priolab.common.process.program_logs import tail
+from priolab.common.process.search_path import program_environment
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.common.socket_diag import SocketDiag
 from priolab.common.timeouts import BLAME_S
@@ -34,10 +37,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.sampler import FrontLost, Sampler
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import CopiedProcess, Process
-from priolab.testbed.process.program_logs import tail
-from priolab.testbed.process.search_path import program_environment
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology import pair
 from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Portrayed

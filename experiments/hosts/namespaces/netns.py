@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from priolab.common.process.search_path import find
 from priolab.experiments.hosts.experiment_hosts import Places, run_label
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.results.run_folder import RunFolder
@@ -15,7 +16,6 @@ from priolab.experiments.setup.tools import Tools
 from priolab.netem import calibration
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.process import processes
-from priolab.testbed.process.search_path import find
 from priolab.testbed.topology import cgroup, usable
 from priolab.testbed.topology.usable import entering, no_netem
 

@@ -6,9 +6,9 @@ later picture.
 
 from collections.abc import Iterator, Mapping
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.counters import Negotiated
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, SEGMENT_BYTES
-from priolab.testbed.errors import InvalidRun
 
 _OPTIONS = {
     "timestamps": (1, "net.ipv4.tcp_timestamps"),

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.samples import SocketSample
-from priolab.testbed.errors import InvalidRun
 
 _REMEDY = "a smaller SNDBUF needs less memory; net.ipv4.tcp_mem is the bound for all connections together"
 

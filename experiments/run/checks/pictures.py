@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from priolab.testbed.errors import InvalidRun
+from priolab.common.errors import InvalidRun
 from priolab.testbed.topology.active import Portrayed
 
 _KIND = ", kind"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import QUIETER, InvalidRun
 from priolab.netem.calibration import Tolerance
 from priolab.netem.changes import JOURNAL
 from priolab.netem.link import Link
-from priolab.testbed.errors import QUIETER, InvalidRun
 
 _BEFORE = "the load had ended before this step"
 _BYTE_BITS = 8

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, Via
 from priolab.netem import qdisc_verification
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
-from priolab.testbed.errors import QUIETER, InvalidRun
 from priolab.testbed.topology.end_words import LOWAT_MOST
 from priolab.testbed.topology.pair import LOWAT, WMEM
 

@@ -7,8 +7,8 @@ a user's own server or configuration sets at first is the user's, so there later
 
 from collections.abc import Iterator, Sequence
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.samples import NEW_SOCKET, OptionsSample
-from priolab.testbed.errors import InvalidRun
 
 _GROW = ("SO_SNDBUF", "SO_RCVBUF", "TCP_NODELAY")
 """Options whose value only grows: TCP_NODELAY from off to on."""

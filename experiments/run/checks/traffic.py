@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.counters import FrontReading
 from priolab.common.formats.files import read_json
 from priolab.common.formats.plan import Disturbance
@@ -16,7 +17,6 @@ from priolab.experiments.run.checks.rate_steps import Span
 from priolab.experiments.scenario.scenario import ClientKind, Scenario
 from priolab.netem.calibration import Tolerance
 from priolab.netem.interface_counters import Received
-from priolab.testbed.errors import QUIETER, InvalidRun
 
 _MARGIN_BYTES = 1024
 """Tolerance for what is no stream of the client's connection: longer TCP headers (8 bytes in a SYN, 12 in a packet with

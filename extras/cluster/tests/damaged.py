@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from priolab.common.formats.files import content
+from priolab.common.home import ROOT
 from priolab.experiments.commands.console import Report
 from priolab.extras.cluster import parcel
-from priolab.testbed.home import ROOT
 from tests.support.damaged_input import Kind
 
 _MOST_BYTES = 2**24

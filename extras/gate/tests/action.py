@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
+from priolab.common.home import ROOT
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.scheduler import Fault
-from priolab.testbed.home import ROOT
 from tests.support.stock_runner import HOME, Refused, command
 from tools.suites import tree as trees
 

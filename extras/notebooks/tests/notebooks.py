@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 
 FOLDER = ROOT / "extras" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

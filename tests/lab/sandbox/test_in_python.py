@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.errors import LabError, ScenarioError
-from priolab.testbed.home import ROOT
+from priolab.common.errors import LabError, ScenarioError
+from priolab.common.home import ROOT
 from priolab.testbed.process.command_process import CommandProcess
 from priolab.testbed.sandbox.sandbox import ClientFailed, Result, Sandbox
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.errors import LabError, ScenarioError
+from priolab.common.errors import LabError, ScenarioError
 from priolab.testbed.sandbox.sandbox import Place, Sandbox
 
 pytestmark = pytest.mark.usefixtures("guest")

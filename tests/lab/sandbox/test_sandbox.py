@@ -14,7 +14,7 @@ import pytest
 
 from priolab.common.cache_folder import cache_folder
 from priolab.common.descriptors import process_ids
-from priolab.testbed.errors import LabError
+from priolab.common.errors import LabError
 from priolab.testbed.sandbox.sandbox import Sandbox
 from tests.support import ordinary
 from tests.support.ordinary_lab import OrdinaryLab

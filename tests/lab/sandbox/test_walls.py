@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.errors import LabError, ScenarioError
+from priolab.common.errors import LabError, ScenarioError
 from priolab.testbed.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from priolab.common.formats.page import Chunk, Page, Resource
-from priolab.testbed.process.search_path import find
+from priolab.common.process.search_path import find
 from tests.support.origins import _ORIGIN, running_origin
 from tests.support.pages import MS, maps_page, page_file
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.page import Page
+from priolab.common.process.search_path import find
 from priolab.experiments.scenario.pages import Parameters, page_of, read_page
-from priolab.testbed.errors import ScenarioError
-from priolab.testbed.process.search_path import find
 from tests.support.pages import MS, page_file
 
 BACKEND = Path(__file__).parents[3] / "backend"

@@ -11,8 +11,8 @@ import pytest
 
 from priolab.common import clock_route
 from priolab.common.clock_route import CALLS, ClockRoute, Route, route_of, route_of_python
+from priolab.common.process.search_path import find, program_environment
 from priolab.experiments.setup.origin_process import CLOCK, CLOCK_READER, ONE_THREAD
-from priolab.testbed.process.search_path import find, program_environment
 
 _MACHINE = os.uname().machine
 _READ = "import time; time.clock_gettime_ns(time.CLOCK_MONOTONIC)"

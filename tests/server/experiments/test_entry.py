@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from priolab.common.home import ROOT, in_checkout
 from priolab.experiments.cli import main
-from priolab.testbed.home import ROOT, in_checkout
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.elf import Elf, read_elf
+from priolab.common.errors import Unavailable
+from priolab.common.process.program_logs import first_complaint
 from priolab.experiments.execution.server_record import origin_of
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.user_files import digest_of
 from priolab.experiments.setup.user_program import inspected, version_said
-from priolab.testbed.elf import Elf, read_elf
-from priolab.testbed.errors import Unavailable
-from priolab.testbed.process.program_logs import first_complaint
 from tests.support.own_files import build, installed, server_folder, wrapper
 
 _LOADER = b"/lib64/ld-linux-x86-64.so.2"

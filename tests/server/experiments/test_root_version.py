@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.elf import read_elf
+from priolab.common.errors import Unavailable
 from priolab.experiments.setup.root_version import version_in_root
 from priolab.proxy.server import catalogue
-from priolab.testbed.elf import read_elf
-from priolab.testbed.errors import Unavailable
 
 SERVER = replace(catalogue()["nginx"], name="nginx@sid", edition="sid")
 COMMAND = ("/usr/bin/env", "--version")

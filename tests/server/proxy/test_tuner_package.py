@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 from tests.support.tuner.service import answered, verified
 from tools.suites import tree as trees
 from tools.tuner_package import pack

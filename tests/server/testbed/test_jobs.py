@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.errors import Unavailable
+from priolab.common.errors import Unavailable
 from priolab.testbed.process import jobs, supervisor
 from priolab.testbed.process.command_process import Work
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.errors import StepFailed
+from priolab.common.errors import StepFailed
 from priolab.testbed.guest import kernel, kernel_build, kernel_source
 from priolab.testbed.guest.kernel_patches.edit import Change, Edit, Effect
 from tests.support.waiting import until

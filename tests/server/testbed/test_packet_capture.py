@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.errors import InvalidRun, StepFailed
+from priolab.common.errors import InvalidRun, StepFailed
 from priolab.testbed.process.processes import Process
 from priolab.testbed.topology import packet_capture as tap
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.errors import LabError, ScenarioError, Unavailable
+from priolab.common.errors import LabError, ScenarioError, Unavailable
 from priolab.testbed.guest import kernel, kernel_source, prebuilt
 from priolab.testbed.guest.kernel import BuildRecord
 from priolab.testbed.guest.kernel_source import SourceChoice

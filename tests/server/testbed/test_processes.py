@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.errors import StepFailed
+from priolab.common.errors import StepFailed
+from priolab.common.process.search_path import search_path
 from priolab.testbed.process.processes import Process, run, wait_until
-from priolab.testbed.process.search_path import search_path
 
 _SOON_S = 5.0
 

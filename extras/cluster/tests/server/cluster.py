@@ -21,10 +21,10 @@ from distributed import Client
 
 from priolab.common.descriptors import with_descendants
 from priolab.common.formats.run import RunRecord
+from priolab.common.home import ROOT
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from priolab.extras.cluster.cluster import Cluster
-from priolab.testbed.home import ROOT
 from tests.support.waiting import until, until_gone
 
 _SOON_S = 20.0

@@ -13,14 +13,14 @@ import pytest
 from distributed import Client
 
 from priolab.common.descriptors import process_ids
+from priolab.common.errors import ScenarioError, StepFailed, Unavailable
+from priolab.common.home import ROOT
 from priolab.experiments.execution.conclusion import Run
 from priolab.experiments.hosts.namespaces.netns import Netns
 from priolab.experiments.sweep.sweep import Sweep
 from priolab.extras.cluster.cluster import Cluster
 from priolab.extras.cluster.parcel import BadParcel, unpack
 from priolab.extras.cluster.tests.server.cluster import Dask, Heard, swept
-from priolab.testbed.errors import ScenarioError, StepFailed, Unavailable
-from priolab.testbed.home import ROOT
 from tests.support.endings import words_of
 from tests.support.sweeping import KERNEL, CopyingFabric, sweep_of
 from tests.support.waiting import until

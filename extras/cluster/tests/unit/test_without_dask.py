@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import Unavailable
 from priolab.experiments.commands.console import Report
 from priolab.experiments.sweep import command
-from priolab.testbed.errors import Unavailable
 from tests.support.sweeping import CopyingFabric
 
 

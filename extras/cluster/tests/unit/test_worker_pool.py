@@ -6,10 +6,10 @@ from typing import Any, cast
 import pytest
 from distributed import Client
 
+from priolab.common.errors import Unavailable
 from priolab.extras.cluster import worker_pool
 from priolab.extras.cluster.worker import BatchSettings
 from priolab.extras.cluster.worker_pool import WorkerPool
-from priolab.testbed.errors import Unavailable
 
 A, B, C = (f"tcp://10.0.0.{number}:1" for number in (1, 2, 3))
 

@@ -14,9 +14,9 @@ from priolab.analysis.loads.stream import Payload
 from priolab.analysis.records.runs import Run, load_experiment
 from priolab.analysis.reports.film import Film, film_of
 from priolab.common.formats.samples import SocketSample
+from priolab.common.home import ROOT
+from priolab.common.process.search_path import find
 from priolab.extras.demo.server import PAGE
-from priolab.testbed.home import ROOT
-from priolab.testbed.process.search_path import find
 from tests.support.visits import expected
 
 _GOLDEN = ROOT / "tests" / "golden" / "format-3"

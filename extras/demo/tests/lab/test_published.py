@@ -16,6 +16,7 @@ from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import NAMES
 from priolab.client.firefox.bidi import Session, session
 from priolab.client.firefox.browser import SWITCHES, address_of
+from priolab.common.process.search_path import find
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.demo.bench import dragged
 from priolab.extras.demo.choices import LOWATS
@@ -24,7 +25,6 @@ from priolab.extras.demo.publish import written
 from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import closing, steps
-from priolab.testbed.process.search_path import find
 from tests.support.visits import drawing_faults, figures, layout_faults, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from priolab.common.home import ROOT
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import written
@@ -16,7 +17,6 @@ from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import START, closing, marks, steps
 from priolab.extras.demo.tests.claims import Claim, State, Stop, fault, placed, state
 from priolab.extras.demo.tests.sentences import spoken, story_claims
-from priolab.testbed.home import ROOT
 from tests.support.visits import leave_story, scrub, visit
 
 _TALK = (ROOT / "docs/guide/talk.md").read_text()

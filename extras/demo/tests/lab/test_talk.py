@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from priolab.common.home import ROOT
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.story import closing, joined, steps
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
 from priolab.extras.demo.tests.lab.exported import copy_story
 from priolab.extras.demo.tests.lab.story import TOLD
-from priolab.testbed.home import ROOT
 from tests.support.capabilities import needing
 from tests.support.lab import Lab, make_lab, priolab_here
 from tests.support.shared_runs import Runs

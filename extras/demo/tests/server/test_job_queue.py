@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from priolab.common.command_server import words_of
+from priolab.common.errors import ScenarioError
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.demo import job_queue
 from priolab.extras.demo.job import Claim, JobState
 from priolab.extras.demo.job_queue import Busy
 from priolab.extras.demo.tests.server.queued import SOON_S, Child, claimed, heard, opened, run, until
 from priolab.extras.demo.tests.server.queued import child as child
-from priolab.testbed.errors import ScenarioError
 
 _MOST = 16
 _PYTHON = sys.executable

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.extras.demo.story import Sentence, closing, joined, steps
 from priolab.extras.demo.tests.claims import State, fault, placed
 from priolab.extras.demo.tests.sentences import spoken, states, story_claims
-from priolab.testbed.home import ROOT
 
 TALK = (ROOT / "docs/guide/talk.md").read_text()
 _TESTS = Path(__file__).parents[1]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import Manner
 from priolab.experiments.run.fabrics import FABRICS
@@ -14,7 +15,6 @@ from priolab.extras.demo.publish import choices_of, combinations, written
 from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import steps
-from priolab.testbed.errors import ScenarioError, Unavailable
 
 
 def test_explore_is_what_the_code_makes() -> None:

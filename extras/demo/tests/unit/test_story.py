@@ -11,6 +11,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
 from priolab.client.plan import PlanKind
 from priolab.common.formats.reading import FolderError
+from priolab.common.home import ROOT
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
 from priolab.extras.demo import choices
 from priolab.extras.demo.arm_view import FinishedArm, document
@@ -19,7 +20,6 @@ from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import FILE, recorded, recorded_step
 from priolab.extras.demo.server import PAGE
 from priolab.extras.demo.story import Closing, StoryStep, closing, joined, steps
-from priolab.testbed.home import ROOT
 from tests.support.documented import page_of
 
 _GOLDEN = ROOT / "tests" / "golden"

@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+from priolab.common.home import IMPORTED_FROM
 from priolab.extras.gate.tests.front.scheduler import Fault
-from priolab.testbed.home import IMPORTED_FROM
 
 _HERE = Path(__file__).parent
 _SERVER = "priolab.extras.gate.tests.front.server"

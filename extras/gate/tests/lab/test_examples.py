@@ -1,6 +1,6 @@
 """The examples of the guides: the servers of docs/guide/your-server.md, and the expectations of docs/guide/gate.md.
 
-The servers are built by the guide's commands; what these build is kept in the cache (testbed/cache.py).
+The servers are built by the guide's commands; what these build is kept in the cache (common/cache.py).
 """
 
 import hashlib
@@ -17,11 +17,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from priolab.common.cache import new_folder
 from priolab.common.cache_folder import cache_folder
+from priolab.common.home import ROOT
 from priolab.experiments.setup.user_files import digest_of
 from priolab.extras.gate.expectations_file import read_expectations
-from priolab.testbed.cache import new_folder
-from priolab.testbed.home import ROOT
 from tests.support.lab import Lab, priolab_here
 
 pytestmark = pytest.mark.usefixtures("guest")

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.home import ROOT
 from priolab.experiments import cli
 from priolab.experiments.setup.packages import ARCHIVE_FILES
 from priolab.extras.gate.tests.action import KEPT, LAB, WORKSPACE, StockRunner, action, script
 from priolab.extras.gate.tests.front.scheduler import Fault
 from priolab.testbed.guest import kernel
-from priolab.testbed.home import ROOT
 from tests.support.stock_runner import Refused
 from tools.suites import runner as stock_tree
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.home import IMPORTED_FROM
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.scheduler import Fault
-from priolab.testbed.home import IMPORTED_FROM
 
 pytest_plugins = ["pytester"]
 

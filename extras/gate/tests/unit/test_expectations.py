@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.cli import main
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.extras.gate.command import split
 from priolab.extras.gate.expectations import Late, Order
 from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
 from priolab.extras.gate.runs import knobs_of
-from priolab.testbed.errors import ScenarioError
 
 _HEAD = "format = 1\n"
 _CHECK = '[[check]]\nkind = "urgency"\n'

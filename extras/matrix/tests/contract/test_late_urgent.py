@@ -5,11 +5,11 @@ import json
 import pytest
 
 from priolab.analysis.reports.markdown import places
+from priolab.common.home import ROOT
 from priolab.extras.matrix.equal_urgency import Case, Order, Sequels, dumped, sequels_from
 from priolab.extras.matrix.late import COMPARED, fronts
 from priolab.extras.matrix.late_document import equal_places
 from priolab.extras.matrix.matrix_files import earlier
-from priolab.testbed.home import ROOT
 
 DOCS = ROOT / "docs/measured"
 

@@ -15,6 +15,7 @@ import pytest
 from priolab.analysis.loads.server_behaviour import OwnOrder, Reading, own_order, reading
 from priolab.analysis.loads.server_behaviour import together as word_for_both
 from priolab.client.priorities import Priorities
+from priolab.common.home import ROOT
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import request_from
@@ -22,7 +23,6 @@ from priolab.experiments.setup.installed import lack_of
 from priolab.experiments.setup.matrix_servers import matrix_servers
 from priolab.extras.matrix.measuring import probing
 from priolab.proxy.server import catalogue, server_of
-from priolab.testbed.home import ROOT
 from tests.support.capabilities import each
 from tests.support.documented import documented, row_like
 from tests.support.lab import make_lab, priolab_here

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from priolab.analysis.reports.markdown import places as marked
+from priolab.common.errors import LabError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import document_of
 from priolab.experiments.execution.request import Arm
 from priolab.extras.matrix import late
 from priolab.extras.matrix.late_document import INVALID, Case, places
 from priolab.extras.matrix.tests.unit.made_up import NOTHING, cell, matrix
-from priolab.testbed.errors import LabError
 
 FIELD = "header+no7540"
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import LabError
 from priolab.common.formats.reading import read_document
 from priolab.extras.matrix.document import document, dumped
 from priolab.extras.matrix.edition import EDITION_FORMAT, Edition, edition
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.matrix_files import earlier, link_runs, write_all
 from priolab.extras.matrix.tests.unit.made_up import NOTHING, OLD, cell, matrix
-from priolab.testbed.errors import LabError
 
 
 def kept(path: Path, date: str) -> Edition:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from priolab.client.dialects import PLAIN
+from priolab.common.errors import LabError, ScenarioError
 from priolab.common.formats.plan import Protocol
 from priolab.experiments.commands import probe
 from priolab.experiments.commands.console import Report
 from priolab.extras.matrix import measuring
 from priolab.proxy.server import server_of
-from priolab.testbed.errors import LabError, ScenarioError
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,11 @@
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.setup.matrix_servers import matrix_servers
 from priolab.experiments.setup.packages import wheel_servers
 from priolab.experiments.setup.setup_request import SetupPart, setup_request_from
 from priolab.proxy.server import catalogue, server_of
-from priolab.testbed.home import ROOT
 
 
 def test_the_matrix_can_do_without_a_version() -> None:

@@ -7,9 +7,9 @@ from IPython.display import Markdown
 
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.records.runs import load_experiment
+from priolab.common.home import ROOT
 from priolab.extras.notebooks import bets, lab
 from priolab.extras.notebooks.bets import Bet, Row
-from priolab.testbed.home import ROOT
 
 
 @pytest.fixture(autouse=True)

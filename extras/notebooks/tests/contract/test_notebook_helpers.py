@@ -13,8 +13,8 @@ from IPython.display import Image, Markdown
 from priolab.analysis.records.runs import Experiment, load_experiment
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.common.command_server import Answer, answer_of
+from priolab.common.home import ROOT
 from priolab.extras.notebooks import lab, views
-from priolab.testbed.home import ROOT
 
 _TESTS = ROOT / "tests"
 _GOLDEN = _TESTS / "golden" / "format-3"

@@ -7,9 +7,9 @@ import pytest
 from priolab.analysis.figures import timeline
 from priolab.analysis.records.runs import load_experiment, load_run
 from priolab.common.formats.files import FolderError
+from priolab.common.home import ROOT
 from priolab.extras.reproduction import pictures
 from priolab.extras.reproduction.loads import loads_seen
-from priolab.testbed.home import ROOT
 from tests.support.declarations import valid
 
 _GOLDEN = ROOT / "tests" / "golden" / "format-3"

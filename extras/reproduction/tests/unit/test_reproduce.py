@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import arms_for
 from priolab.extras.reproduction import reproduce
 from priolab.extras.reproduction.pictures import LOWAT_BYTES
-from priolab.testbed.errors import ScenarioError
 
 
 def test_only_how_it_is_run_may_be_chosen(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.experiments.scenario.named import LAYERS, Card, Entry, sabotage
 from priolab.extras.studies import sabotage as study
-from priolab.testbed.home import ROOT
 
 _MOST_SENTENCES = 2
 CARDS = [(entry, entry.card) for entry in sabotage().values() if entry.card]

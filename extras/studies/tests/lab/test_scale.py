@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.commands.console import Report
 from priolab.extras.studies.scale import CROWD
 from priolab.extras.studies.scale_trials import TUNER, UNSET, Programs, measure
-from priolab.testbed.home import ROOT
 from tools import crowd, tuner_program
 
 

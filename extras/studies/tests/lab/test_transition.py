@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.extras.studies.transition import CLIENTS
-from priolab.testbed.home import ROOT
 from tests.support.shared_runs import Runs
 
 _DOCUMENT = ROOT / "docs/measured/transition.md"

@@ -5,13 +5,13 @@ from types import ModuleType
 
 import pytest
 
+from priolab.common.errors import Unavailable
 from priolab.experiments.commands import checked_run
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Study
 from priolab.experiments.setup import programs
 from priolab.extras.studies import belief, myths, transition, two_hops
 from priolab.proxy.server import Server
-from priolab.testbed.errors import Unavailable
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from priolab.analysis.reports.markdown import places
+from priolab.common.errors import InvalidRun
 from priolab.experiments.commands.study import document_of
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
@@ -24,7 +25,6 @@ from priolab.extras.studies.belief import (
 from priolab.extras.studies.kernel_beliefs import GAP, KTLS, SENDFILE, STALL
 from priolab.extras.studies.order_beliefs import BBR, EVENTS, HTTP3
 from priolab.extras.studies.transfer_beliefs import ROUND_TRIP, SMALLER, SNDBUF, SYSTEM_WIDE
-from priolab.testbed.errors import InvalidRun
 from tests.support.declarations import valid
 
 Figures = Mapping[str, Mapping[Quantity, float]]

@@ -11,6 +11,7 @@ from priolab.analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Evidence, Layers, load_evidence, load_layers
 from priolab.client.journal import Journal
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.samples import QueueSample
 from priolab.experiments.execution.conclusion import Ending
 from priolab.experiments.execution.lateness import check_lateness, observed_lateness
@@ -20,7 +21,6 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep
 from priolab.netem.calibration import REAL
-from priolab.testbed.errors import InvalidRun
 from tests.support.sweeping import CopyingFabric, sweep_of
 
 MS = 10**6

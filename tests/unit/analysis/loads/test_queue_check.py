@@ -77,9 +77,7 @@ def test_packets_of_different_sizes() -> None:
     assert told(sample(30, 0, 30), sample(31, 15, 57), sockets=mixed) != []
 
 
-@pytest.mark.parametrize(
-    "knobs", [{"LOSS": "1%"}, {"QDISC": "fq_codel"}, {"RATE": "unlimited"}]
-)
+@pytest.mark.parametrize("knobs", [{"LOSS": "1%"}, {"QDISC": "fq_codel"}, {"RATE": "unlimited"}])
 def test_links_that_drop_otherwise(knobs: dict[str, Any]) -> None:
     """Where packets are lost by chance, or the queue is none of packets, nothing is said."""
     assert told(sample(0, 3, 8), sample(1, 3, 9), **knobs) == []

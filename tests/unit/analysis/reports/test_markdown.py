@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from priolab.analysis.reports.markdown import Table, places, with_places, without_marks
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 
 _PAGES = [ROOT / "docs/reference/knobs.md", *sorted(ROOT.glob("docs/measured/*.md"))]
 _DOCUMENT = """# A study

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from priolab.analysis.records.runs import load_experiment, load_plan, read_experiment
+from priolab.common.documents import write_document
+from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.formats import files
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.files import read_json
@@ -16,8 +18,6 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.named import read_entry
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest, setup_request_from
 from priolab.experiments.sweep.sweep_file import read as read_sweep
-from priolab.testbed.documents import write_document
-from priolab.testbed.errors import ScenarioError, StepFailed
 from tests.support.builders import experiment_record
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import ScenarioError
+from priolab.common.process.interruption import limited
 from priolab.experiments.commands.target import authorities
-from priolab.testbed.errors import ScenarioError
-from priolab.testbed.process.interruption import limited
 
 
 @pytest.mark.parametrize("kind", ["nothing", "a folder", "text", "a FIFO", "no text", "too much"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import Unavailable
 from priolab.common.running import TookTooLong
 from priolab.experiments.commands import doctor
 from priolab.experiments.commands.console import Report
@@ -15,7 +16,6 @@ from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.setup import programs
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.guest import kernel
 
 _RECORD = kernel.BuildRecord(

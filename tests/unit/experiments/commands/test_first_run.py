@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.experiments.commands import first_run
 from priolab.experiments.commands.console import Report
 from priolab.experiments.hosts.namespaces.netns import Netns
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.guest import kernel
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import StepFailed
 from priolab.experiments import cli
 from priolab.experiments.commands.knee import newest
-from priolab.testbed.errors import StepFailed
 
 GOLDEN = Path(__file__).parents[3] / "golden-sweep"
 

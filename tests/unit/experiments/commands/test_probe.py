@@ -12,11 +12,11 @@ from priolab.client.dialects import PLAIN
 from priolab.client.plan import STEPS
 from priolab.client.priorities import Priorities
 from priolab.client.transport import TransportFailed
+from priolab.common.errors import StepFailed
 from priolab.common.formats.plan import Protocol
 from priolab.experiments.cli import main
 from priolab.experiments.commands import probe, probe_answers
 from priolab.experiments.commands.target import parsed_url
-from priolab.testbed.errors import StepFailed
 
 
 def seen(steps: int, script: int) -> Probe:

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from priolab.analysis.reports.markdown import places
+from priolab.common.errors import StepFailed
 from priolab.experiments.commands import study
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.testbed.errors import StepFailed
 
 _FOUND = Findings(places={"near": "3 of 3"}, beside={"drawn.svg": b"<svg/>"}, holds=False)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common import home
 from priolab.experiments.cli import main
 from priolab.experiments.commands import tune
-from priolab.testbed import home
 
 
 @pytest.fixture

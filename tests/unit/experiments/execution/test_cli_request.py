@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.execution.cli_request import ignored, joined_words, request_from, split_words
 from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.named import read_entry
-from priolab.testbed.errors import ScenarioError
 
 
 def test_split_words() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import grimp
 import pytest
 
+from priolab.common import home
 from priolab.experiments import FLOORS
 from priolab.experiments.execution.fingerprint import fingerprint, newest
 from priolab.experiments.execution.request import Manner, Request, arms_for
@@ -17,7 +18,6 @@ from priolab.experiments.hosts.namespaces.netns import Netns
 from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.results import digest
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed import home
 
 VERSIONS = {"nginx": "nginx/1.22.1", "h2": "4.4.1"}
 

@@ -12,6 +12,7 @@ import pytest
 from priolab.analysis.loads.findings import findings as judge
 from priolab.analysis.records.runs import Evidence, load_experiment
 from priolab.analysis.reports.summary import summarize
+from priolab.common.errors import StepFailed
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.execution import executor, local
 from priolab.experiments.execution.conclusion import Ending, Run
@@ -24,7 +25,6 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
-from priolab.testbed.errors import StepFailed
 from tests.support.sweeping import CopyingFabric, sweep_of
 
 VIRTUAL, REAL = CopyingFabric(), CopyingFabric(virtual_clock=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from priolab.common.errors import InvalidRun, Unavailable
 from priolab.experiments.execution.conclusion import Run, lay_out, wall_limit_s
 from priolab.experiments.execution.request import Arm, Manner
 from priolab.experiments.hosts.containers.compose import Compose
@@ -24,7 +25,6 @@ from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.named import entry_of
 from priolab.experiments.setup.tools import Tools
-from priolab.testbed.errors import InvalidRun, Unavailable
 from tests.support.builders import process_sample
 
 _LOG_PER_PAYLOAD = 4.6

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments.run import fabrics
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.testbed.errors import ScenarioError, Unavailable
 
 SCENARIOS = [scenario_from({})]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import dpkt
 import pytest
 
+from priolab.common.errors import StepFailed
 from priolab.common.formats.files import write_json
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.segments import finish
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.topology.active import FRONT_PORT
 
 _PORT, _OTHER = 40_001, 40_002

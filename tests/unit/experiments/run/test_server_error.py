@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import StepFailed
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.server_error import in_the_servers_words
-from priolab.testbed.errors import StepFailed
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import pytest
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 
+from priolab.common.errors import StepFailed
 from priolab.common.formats.files import write_json
 from priolab.common.tcp_streams import Direction, Segment
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.upstream_timing import finish, passages
-from priolab.testbed.errors import StepFailed
 
 _FRONT, _SECOND = b"\xc6\x12\x04\x02", b"\xc6\x12\x05\x02"
 _MS = 10**6

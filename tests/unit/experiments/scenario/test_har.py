@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.page import Page
+from priolab.common.home import ROOT
 from priolab.experiments.scenario.pages import Parameters, read_page
-from priolab.testbed.errors import ScenarioError
-from priolab.testbed.home import ROOT
 
 HARS = ROOT / "tests" / "har"
 PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=200 * 10**6)

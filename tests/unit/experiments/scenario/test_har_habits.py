@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.page import Page, Resource
 from priolab.experiments.scenario.pages import Parameters, page_of, read_page
-from priolab.testbed.errors import ScenarioError
 from tests.unit.experiments.scenario.har_writers import NOISE, WRITERS, Drawn, drawn_pages
 
 PARAMETERS = Parameters(size_bytes=716_800, script_delay_ns=200 * 10**6)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from priolab.analysis.loads.layer import Layer
+from priolab.common.errors import ScenarioError
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import LAYERS, Card, catalogue, read_entry, sabotage
-from priolab.testbed.errors import ScenarioError
 
 _CARD = '[card]\nsee = "much"\nlayer = "tls_record"\ntell = "so"\n'
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.knobs import scenario_from, with_absolute_paths
 from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.grid import expand, grid_from
-from priolab.testbed.errors import ScenarioError
 from tests.support.own_files import PLAIN, TEMPLATE, server_folder
 
 

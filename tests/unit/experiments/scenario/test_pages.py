@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.client.priorities import http2_weight
+from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import MOST_TOML_BYTES
 from priolab.common.formats.page import MAPS, Chunk, Page
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.page_bounds import SIZE_MOST
 from priolab.experiments.scenario.pages import Parameters, catalogue, page_of, page_titles, read_page
-from priolab.testbed.errors import ScenarioError
 from tests.support.pages import MS
 
 BACKEND = Path(__file__).parents[4] / "backend"

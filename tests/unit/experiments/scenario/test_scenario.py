@@ -7,11 +7,11 @@ import pytest
 from priolab.client.dialects import PLAIN
 from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
+from priolab.common.errors import ScenarioError
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
 from priolab.experiments.scenario.scenario import ClientKind, Scenario, as_record
 from priolab.netem.link import Link
 from priolab.proxy.server import catalogue
-from priolab.testbed.errors import ScenarioError
 from priolab.testbed.topology.end_settings import CongestionControl, FrontQdisc
 from tests.support.pages import maps_page
 

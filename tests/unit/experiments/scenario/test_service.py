@@ -2,13 +2,13 @@
 
 import pytest
 
+from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.namespaces.netns import Netns
 from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.scenario.service import Service
-from priolab.testbed.errors import ScenarioError, Unavailable
 from priolab.testbed.guest import kernel
 
 

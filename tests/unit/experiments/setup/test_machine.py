@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.process.search_path import find
 from priolab.experiments.setup import machine
 from priolab.experiments.setup.packages import Want
-from priolab.testbed.process.search_path import find
 from priolab.testbed.topology.usable import no_namespaces
 
 _TRIXIE = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nID=debian\n'

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import StepFailed
 from priolab.experiments.setup.installed import lack_of
 from priolab.experiments.setup.npm import folder_for, modules_of
 from priolab.experiments.setup.npm_installing import install, install_for
 from priolab.experiments.setup.programs import remedy_for
 from priolab.proxy.server import Server, catalogue
-from priolab.testbed.errors import StepFailed
 
 NPM = "an npm package"
 

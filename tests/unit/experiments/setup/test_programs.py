@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import Unavailable
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.setup import programs
 from priolab.experiments.setup.debian_tree import Root
@@ -22,7 +23,6 @@ from priolab.experiments.setup.programs import (
 from priolab.experiments.setup.tools import BROWSERS
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import Switch
-from priolab.testbed.errors import Unavailable
 
 LATER = Switch(name="notsent-lowat", levels={"on": {}, "off": {}}, since={"on": "3.2"})
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.home import ROOT
 from priolab.experiments.setup import python_packages
 from priolab.experiments.setup.python_packages import installing, packages_of
-from priolab.testbed.home import ROOT
 
 Prefix = Callable[..., Path]
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.errors import GridError, Unavailable
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution import conclusion, pace
 from priolab.experiments.execution.local import Local
 from priolab.experiments.sweep import command, listing
 from priolab.experiments.sweep.sweep import sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from priolab.testbed.errors import GridError, Unavailable
 from tests.support.sweeping import CopyingFabric
 
 Swept = Callable[..., tuple[int, argparse.Namespace]]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from priolab.common.errors import StepFailed
 from priolab.common.formats.run import Status
 from priolab.common.formats.sweep import SweepArmRecord, SweepRecord
 from priolab.experiments.execution.conclusion import Ending, Run
@@ -22,7 +23,6 @@ from priolab.experiments.scenario.scenario import FrontKey
 from priolab.experiments.setup.tools import Tools
 from priolab.experiments.sweep.folder import SweepFolder, unfinished, wreck_in_words
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
-from priolab.testbed.errors import StepFailed
 from priolab.testbed.process.work_folder import PARTIAL
 from tests.support import builders
 from tests.support.sweeping import sweep_of

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from priolab.common.errors import GridError, ScenarioError
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.grid import Grid, Point, expand, grid_from
 from priolab.experiments.sweep.sweep import Sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
-from priolab.testbed.errors import GridError, ScenarioError
 from tests.support.sweeping import sweep_of
 
 VALUES = {

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger, Why, refused, writing
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import ProcessSample
 from priolab.experiments.run.checks.settings import check_tuned
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.proxy.tuner.in_kernel import read_record
-from priolab.testbed.errors import InvalidRun
 from tests.support.builders import process_sample
 from tests.unit.proxy.tuner.decisions import CLIENT, DECISION
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from priolab.testbed.process.program_logs import last_lines, tail
+from priolab.common.process.program_logs import last_lines, tail
 
 
 def test_the_last_lines() -> None:

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from priolab.testbed.home import ROOT
+from priolab.common.home import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples" / "sandbox"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import LabError, ScenarioError, Unavailable
 from priolab.experiments import cli
-from priolab.testbed.errors import LabError, ScenarioError, Unavailable
 from priolab.testbed.guest import kernel
 from priolab.testbed.sandbox import command, knobs, session
 from priolab.testbed.sandbox.keystrokes import Size

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from priolab.common.errors import StepFailed, Unavailable
 from priolab.experiments.hosts.containers import engine_kernel
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.containers.compose_override import ComposeOverride
@@ -14,7 +15,6 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import StepFailed, Unavailable
 from priolab.testbed.process import processes
 from tests.support.builders import maps
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.experiments.hosts.containers.pictures import ContainerPictures
 from priolab.experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
 from priolab.netem import tc
 from priolab.netem.link import Link
-from priolab.testbed.errors import InvalidRun
 
 _PICTURE = {"net.ipv4.tcp_sack": "1", "device eth0, kind": "veth", "device eth1, kind": "veth"}
 _COMMANDS = tc.down(Link(rate_bit_s=1_024_000, delay_ns=0), "eth0")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import Unavailable
 from priolab.common.tuning import TunerKind
 from priolab.experiments.hosts.namespaces import front_tuner
 from priolab.experiments.hosts.namespaces.front_tuner import FrontTuner, tuning
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.proxy.tuner import libbpf
-from priolab.testbed.errors import Unavailable
 from priolab.testbed.topology.cgroup import group_of
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from priolab.testbed.errors import StepFailed
+from priolab.common.errors import StepFailed
 from priolab.testbed.process import processes
 from priolab.testbed.topology import usable
 

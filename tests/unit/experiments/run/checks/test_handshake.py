@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.counters import Negotiated
 from priolab.experiments.run.checks.handshake import check_handshake
-from priolab.testbed.errors import InvalidRun
 
 PLACE = {
     "net.ipv4.tcp_timestamps": "1",

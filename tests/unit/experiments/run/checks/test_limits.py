@@ -2,8 +2,8 @@
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.experiments.run.checks.limits import check_memory, observed_limits
-from priolab.testbed.errors import InvalidRun
 from tests.support.builders import socket_sample
 
 

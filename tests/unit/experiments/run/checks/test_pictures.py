@@ -4,11 +4,11 @@ import re
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.experiments.run.checks.pictures import AFTER, BEFORE, check_pictures
 from priolab.netem import shaper
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.errors import InvalidRun
 from priolab.testbed.topology.active import Portrayed
 from priolab.testbed.topology.expected_settings import ExpectedSettings
 

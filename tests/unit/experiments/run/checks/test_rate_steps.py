@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.experiments.run.checks.rate_steps import Span, check_steps, observed_steps
 from priolab.netem.calibration import REAL, VIRTUAL
 from priolab.netem.link import Link, RateStep
-from priolab.testbed.errors import InvalidRun
 
 S = 10**9
 LINK = Link(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.experiments.run.checks.settings import (
     check_ferry,
     check_hop,
@@ -20,7 +21,6 @@ from priolab.experiments.run.checks.settings import (
 )
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import REAL
-from priolab.testbed.errors import InvalidRun
 from priolab.testbed.guest.kernel_faults import check_kernel
 from tests.support.builders import process_sample
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from priolab.common.errors import InvalidRun
 from priolab.common.formats.samples import NEW_SOCKET, OptionsSample
 from priolab.experiments.run.checks.sockets import check_sockets
-from priolab.testbed.errors import InvalidRun
 
 _NEW = {
     "SO_SNDBUF": "16384",

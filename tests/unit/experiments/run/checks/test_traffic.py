@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.counters import Counts, FrontReading
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.checks.rate_steps import Span
@@ -21,7 +22,6 @@ from priolab.experiments.run.checks.traffic import (
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.netem.calibration import VIRTUAL
 from priolab.netem.interface_counters import Received
-from priolab.testbed.errors import QUIETER, InvalidRun
 
 ARRIVED, AGAIN, PACKET = 1_000_000, 50_000, 1448
 
@@ -38,9 +38,7 @@ class Came:
     payload_bytes: int
 
 
-def _check(
-    folder: Path, came_bytes: int, last: Sample | None = None, knobs: Mapping[str, str] | None = None
-) -> None:
+def _check(folder: Path, came_bytes: int, last: Sample | None = None, knobs: Mapping[str, str] | None = None) -> None:
     (folder / "client").mkdir(exist_ok=True)
     (folder / "client" / "arrivals.jsonl").write_text(f'{{"t_ns": 1, "tcp_bytes": {ARRIVED}}}\n')
     sockets = cast("Any", [last or Sample()] * 100)

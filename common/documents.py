@@ -4,8 +4,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from priolab.common.errors import StepFailed
 from priolab.common.formats import files
-from priolab.testbed.errors import StepFailed
 
 _SYSTEM = ("dev", "proc")
 """Folders whose entries may be links to open files: only to write into, never to replace."""

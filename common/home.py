@@ -4,8 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from priolab.common.cache import new_folder
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.cache import new_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 """The folder that holds the lab's packages: the clone, or the installed package `priolab`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from priolab.testbed.process.interruption import STOPS, Interrupted, held_back, raise_interrupted
+from priolab.common.process.interruption import STOPS, Interrupted, held_back, raise_interrupted
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed import home
+from priolab.common import home
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Programs and processes of this machine: finding them, their words, locks, and how they end."""
