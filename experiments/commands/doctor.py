@@ -33,7 +33,7 @@ from priolab.proxy.server import Server, catalogue
 from priolab.proxy.tuner.in_kernel import PROGRAM
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded
 from priolab.testbed.guest import kernel, kernel_source
-from priolab.testbed.guest.usable import NO_GUESTS, builds_guests, no_netem
+from priolab.testbed.guest.guest_requirements import NO_GUESTS, builds_guests, no_netem
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""

@@ -12,7 +12,7 @@ from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.run.fabrics import AUTO
 from priolab.testbed.guest import kernel
-from priolab.testbed.guest.usable import builds_guests
+from priolab.testbed.guest.guest_requirements import builds_guests
 
 _REAL_TIME = "netns"
 _VIRTUAL = "virtual"

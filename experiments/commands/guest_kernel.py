@@ -6,7 +6,7 @@ from pathlib import Path
 from priolab.common.errors import Unavailable
 from priolab.common.home import kernel_command
 from priolab.experiments.commands.console import Report
-from priolab.testbed.guest import kernel, prebuilt, usable
+from priolab.testbed.guest import guest_requirements, kernel, prebuilt
 
 
 def add_to(parser: ArgumentParser) -> None:
@@ -32,8 +32,8 @@ def _do(options: Namespace, report: Report) -> int:
 def built_kernel(report: Report) -> kernel.BuildRecord:
     """Builds the guest kernel unless it is built already; returns its record. Raises LabError."""
     if not kernel.is_built():
-        if not usable.builds_guests():
-            raise Unavailable("the guest kernel", *usable.NO_GUESTS)
+        if not guest_requirements.builds_guests():
+            raise Unavailable("the guest kernel", *guest_requirements.NO_GUESTS)
         with report.kernel_progress() as tell:
             kernel.build(tell)
     record = kernel.record()

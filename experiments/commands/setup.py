@@ -13,6 +13,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from priolab.common.debian import apt
+from priolab.common.debian.apt import Rights
+from priolab.common.debian.downloads import Downloads, told
+from priolab.common.debian.suite_packages import knows_debian
 from priolab.common.errors import LabError, StepFailed, Unavailable
 from priolab.common.home import ROOT, is_clone
 from priolab.common.process.interruption import Interrupted, raise_interrupted
@@ -33,12 +37,8 @@ from priolab.experiments.setup.python_packages import installing
 from priolab.experiments.setup.setup_plan import SetupPlan, by_release, decide, remedy
 from priolab.experiments.setup.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
-from priolab.testbed.debian import apt
-from priolab.testbed.debian.apt import Rights
-from priolab.testbed.debian.downloads import Downloads, told
-from priolab.testbed.debian.suite_packages import knows_debian
 from priolab.testbed.guest import kernel, kernel_source, prebuilt
-from priolab.testbed.guest.usable import builds_guests
+from priolab.testbed.guest.guest_requirements import builds_guests
 
 _BAD_INPUT = 2
 

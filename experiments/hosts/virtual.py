@@ -16,9 +16,9 @@ from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import absolute
-from priolab.testbed.guest import guest, kernel, usable
+from priolab.testbed.guest import guest, guest_requirements, kernel
 from priolab.testbed.guest.guest import Guest
-from priolab.testbed.guest.usable import no_netem
+from priolab.testbed.guest.guest_requirements import no_netem
 
 _TASKS = "priolab.experiments.run.guest_task"
 _LIBRARY_PATH = "LD_LIBRARY_PATH"
@@ -54,11 +54,11 @@ class Virtual(InGuest):
 
         The memory needs limits of this process that allow it, and a folder that is not mounted noexec.
         """
-        usable.check_machine(memory_mib(scenario))
+        guest_requirements.check_machine(memory_mib(scenario))
         if scenario.service is not None and not kernel.can_serve():
             lack = "in a guest kernel before Linux 7.2 the server's work takes no time"
             raise Unavailable(f"SERVICE={scenario.service} with FABRIC={self.name}", lack, "use KERNEL=7.2")
-        usable.check_links([scenario.link], scenario.front_qdisc, shaper, memory_mib(scenario))
+        guest_requirements.check_links([scenario.link], scenario.front_qdisc, shaper, memory_mib(scenario))
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns (netem, reason), then (ferry, None). reason: why guests have no netem; None if they have netem."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.debian.apt import Rights
 from priolab.common.process.search_path import find
 from priolab.experiments.setup.packages import Want
-from priolab.testbed.debian.apt import Rights
-from priolab.testbed.topology.usable import namespaces_refused
+from priolab.testbed.topology.namespace_requirements import namespaces_refused
 
 _RELEASE = Path("/etc/os-release")
 _PATIENCE_S = 30.0

@@ -5,10 +5,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from priolab.common.debian.suite_sources import KEYRING
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest
 from priolab.experiments.setup.tools import BROWSERS, BrowserProgram
 from priolab.proxy.server import SUITES, Server, server_of
-from priolab.testbed.debian.suite_sources import KEYRING
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})

@@ -5,6 +5,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from priolab.common.debian.apt import obtainable
 from priolab.common.errors import Unavailable
 from priolab.common.home import in_checkout, setup_command
 from priolab.common.process.search_path import find, program_environment
@@ -21,7 +22,6 @@ from priolab.experiments.setup.user_files import digest_of
 from priolab.experiments.setup.user_program import inspected, version_said
 from priolab.experiments.setup.wheels import wheel_versions
 from priolab.proxy.server import SUITES, Server, absolute, catalogue, server_of
-from priolab.testbed.debian.apt import obtainable
 
 _PATIENCE_S = 20.0
 

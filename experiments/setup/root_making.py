@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+from priolab.common.debian.suite_packages import CannotFetch, SuitePackages
 from priolab.common.errors import ScenarioError, Unavailable
 from priolab.common.formats.files import sha256_of
 from priolab.common.process.lock import alone
@@ -29,7 +30,6 @@ from priolab.common.running import ProgramFailed, finished, piped
 from priolab.experiments.setup.debian_tree import FORMAT, PackageRecord, Root, find_root, roots_folder
 from priolab.experiments.setup.root_version import OTHER_SUITE, version_in_root
 from priolab.proxy.server import Server
-from priolab.testbed.debian.suite_packages import CannotFetch, SuitePackages
 from priolab.testbed.process.work_folder import PARTIAL
 
 _PROGRAM_FOLDERS = ("usr/sbin", "usr/bin")

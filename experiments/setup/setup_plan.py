@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from priolab.common.debian.apt import Rights
 from priolab.common.home import kernel_command
 from priolab.experiments.setup.machine import Distribution, Machine
 from priolab.experiments.setup.packages import Want
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest
 from priolab.proxy.server import SUITES
-from priolab.testbed.debian.apt import Rights
 
 _ELSEWHERE = "set XDG_CACHE_HOME to a folder that can be written"
 

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from priolab.common.cache_folder import cache_folder
+from priolab.common.debian.suite_packages import CannotFetch, SuitePackages
 from priolab.common.errors import ScenarioError, Unavailable
 from priolab.common.home import kernel_command
 from priolab.common.running import ProgramFailed, finished
-from priolab.testbed.debian.suite_packages import CannotFetch, SuitePackages
 from priolab.testbed.guest.kernel_patches.edit import Version
 from priolab.testbed.process.processes import die_with_parent
 

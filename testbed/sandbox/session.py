@@ -23,7 +23,7 @@ from priolab.common.home import kernel_command
 from priolab.common.limits import too_low_for_run
 from priolab.common.process.search_path import find
 from priolab.testbed.guest import guest, kernel
-from priolab.testbed.guest import usable as of_guests
+from priolab.testbed.guest import guest_requirements as of_guests
 from priolab.testbed.guest.guest import Guest
 from priolab.testbed.process import jobs
 from priolab.testbed.process.command_process import Work
@@ -38,8 +38,8 @@ from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader
 from priolab.testbed.sandbox.spec import TASKS, Files, SandboxSpec
 from priolab.testbed.sandbox.target import Target
 from priolab.testbed.sandbox.terminal import KERNEL_WORD, Terminal, joined
-from priolab.testbed.topology import usable as of_namespaces
-from priolab.testbed.topology.usable import entering
+from priolab.testbed.topology import namespace_requirements as of_namespaces
+from priolab.testbed.topology.namespace_requirements import entering
 
 _NAME = "sandbox"
 _TMP = "/tmp"  # noqa: S108

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.testbed.topology.usable import entering
+from priolab.testbed.topology.namespace_requirements import entering
 
 _ADDRESS = "198.18.1.2"
 _ASK = """

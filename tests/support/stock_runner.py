@@ -13,8 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NoReturn
 
+from priolab.common.debian.suite_packages import knows_debian
 from priolab.common.process.search_path import find
-from priolab.testbed.debian.suite_packages import knows_debian
 from tests.support.refusing import refuse_mounts, refuse_user_namespaces
 from tools.suites.inside import become, enter, run
 from tools.suites.runner import USER

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from priolab.common.debian.suite_packages import machine_sources
+from priolab.common.debian.suite_sources import Source, debian_sources, sources_for
 from priolab.common.process.lock import alone
-from priolab.testbed.debian.suite_packages import machine_sources
-from priolab.testbed.debian.suite_sources import Source, debian_sources, sources_for
 
 PACKAGES = ("ca-certificates", "git", "make", "python3")
 """The packages of a user who can clone the lab and run `make`."""

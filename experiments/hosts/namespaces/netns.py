@@ -16,8 +16,8 @@ from priolab.experiments.setup.tools import Tools
 from priolab.netem import calibration
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.process import processes
-from priolab.testbed.topology import cgroup, usable
-from priolab.testbed.topology.usable import entering, no_netem
+from priolab.testbed.topology import cgroup, namespace_requirements
+from priolab.testbed.topology.namespace_requirements import entering, no_netem
 
 
 class Netns(HostKernel):
@@ -36,8 +36,8 @@ class Netns(HostKernel):
     def check_usable(self, scenario: Scenario, shaper: Shaper | None) -> None:
         """Raises Unavailable without namespaces, or without what a link of the scenario needs."""
         self.check_service(scenario)
-        usable.check_machine()
-        usable.check_links([scenario.link], scenario.front_qdisc, shaper)
+        namespace_requirements.check_machine()
+        namespace_requirements.check_links([scenario.link], scenario.front_qdisc, shaper)
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns (netem, reason), then (ferry, reason). reason: why the shaper is unavailable; None if available."""

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from priolab.analysis.reports.markdown import Table
 from priolab.common.cache_folder import cache_folder
+from priolab.common.debian.suite_packages import VARIABLE
 from priolab.extras.gate.tests.action import KEPT, StockRunner
 from priolab.extras.gate.tests.front.scheduler import Fault
-from priolab.testbed.debian.suite_packages import VARIABLE
 from tests.support.stock_runner import Refused
 from tools.campaigns.reliability import write
 from tools.suites import runner

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from priolab.testbed.debian.suite_sources import Source
+from priolab.common.debian.suite_sources import Source
 
 SUITE = "sid"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from priolab.experiments.hosts.namespaces.front_root import without_env
-from priolab.testbed.topology.usable import entering
+from priolab.testbed.topology.namespace_requirements import entering
 
 pytestmark = pytest.mark.usefixtures("netns")
 

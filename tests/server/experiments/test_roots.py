@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.debian import suite_packages
+from priolab.common.debian.suite_sources import Source
 from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments import cli
 from priolab.experiments.commands import suite_roots
@@ -17,8 +19,6 @@ from priolab.experiments.setup import debian_tree
 from priolab.experiments.setup.debian_tree import PackageRecord, Root, all_roots, find_root, root_at
 from priolab.experiments.setup.root_making import digest_of, obtain
 from priolab.proxy.server import Server, catalogue
-from priolab.testbed.debian import suite_packages
-from priolab.testbed.debian.suite_sources import Source
 from tests.server.experiments.suite import SUITE, LocalSuite
 
 NOWHERE = "http://127.0.0.1:1/debian"

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.debian import apt
+from priolab.common.debian.apt import Rights
 from priolab.experiments.setup import python_environment
 from priolab.experiments.setup.python_environment import MADE_OF, EnvironmentFailed, PythonEnvironment, install_all
-from priolab.testbed.debian import apt
-from priolab.testbed.debian.apt import Rights
 
 _ROOT = Path(__file__).resolve().parents[3]
 
@@ -67,9 +67,9 @@ def test_a_policy_that_a_killed_set_up_left_forbids_nothing(programs: Path, tmp_
     """A policy-rc.d of a killed set-up allows services, and the next set-up removes it."""
     _script(programs, "apt-get", "exit 0")
     program = (
-        "import os, signal, sys; from pathlib import Path; from priolab.testbed.debian import apt;"
+        "import os, signal, sys; from pathlib import Path; from priolab.common.debian import apt;"
         "apt._POLICY, apt._DPKG = Path(sys.argv[1]), Path(sys.argv[2]);"
-        "from priolab.testbed.debian.apt import Rights\n"
+        "from priolab.common.debian.apt import Rights\n"
         "with apt.Installer(Rights.ROOT).at_work(): os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run(
@@ -317,7 +317,7 @@ def test_an_interruption_lets_apt_end_in_order(programs: Path, tmp_path: Path) -
     )
     program = (
         "import sys; from pathlib import Path; from priolab.experiments.commands import setup\n"
-        "from priolab.testbed.debian import apt; from priolab.testbed.debian.apt import Rights\n"
+        "from priolab.common.debian import apt; from priolab.common.debian.apt import Rights\n"
         "apt._POLICY, apt._DPKG = Path(sys.argv[1]), Path(sys.argv[2])\n"
         "def work(*_, **__):\n"
         "    with apt.Installer(Rights.ROOT).at_work(): apt.Installer(Rights.ROOT).install(['nginx'])\n"

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.debian import suite_packages, suite_sources
+from priolab.common.debian.suite_packages import CannotFetch, SuitePackages
+from priolab.common.debian.suite_sources import Source
 from priolab.common.errors import Unavailable
-from priolab.testbed.debian import suite_packages, suite_sources
-from priolab.testbed.debian.suite_packages import CannotFetch, SuitePackages
-from priolab.testbed.debian.suite_sources import Source
 from priolab.testbed.guest import kernel_source
 from tests.server.experiments.suite import SUITE, LocalSuite
 

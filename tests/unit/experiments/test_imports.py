@@ -33,7 +33,7 @@ def test_a_list_of_names() -> None:
     found = imported("from priolab.experiments.cli import main; main(['list'])")
     assert "priolab.experiments.sweep.listing" in found
     assert not found & {
-        "priolab.testbed.debian.apt",
+        "priolab.common.debian.apt",
         "priolab.experiments.setup.root_making",
         "priolab.experiments.setup.wheel_fetching",
         "priolab.netem.shaper",

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from priolab.common.debian.apt import Rights
 from priolab.experiments.setup.machine import Distribution, Machine
 from priolab.experiments.setup.packages import Want
 from priolab.experiments.setup.setup_plan import decide
 from priolab.experiments.setup.setup_request import SetupPart, setup_request_from
-from priolab.testbed.debian.apt import Rights
 from tools.suites.command_results import (
     CommandResult,
     of_editions,

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from priolab.common.debian import apt
+from priolab.common.debian.apt import Rights
 from priolab.experiments.commands import setup
 from priolab.experiments.setup import machine
 from priolab.experiments.setup.machine import Distribution, Machine
 from priolab.experiments.setup.python_environment import PythonEnvironment
-from priolab.testbed.debian import apt
-from priolab.testbed.debian.apt import Rights
 
 
 class _Installer:

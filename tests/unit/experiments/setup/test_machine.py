@@ -8,7 +8,7 @@ import pytest
 from priolab.common.process.search_path import find
 from priolab.experiments.setup import machine
 from priolab.experiments.setup.packages import Want
-from priolab.testbed.topology.usable import no_namespaces
+from priolab.testbed.topology.namespace_requirements import no_namespaces
 
 _TRIXIE = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\nID=debian\n'
 _NOBLE = "PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nID=ubuntu\nID_LIKE=debian\nLOGO='ubuntu-logo'\n"

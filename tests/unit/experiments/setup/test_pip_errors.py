@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.debian.apt import candidates, complaint
 from priolab.experiments.setup.pip_errors import cause_of
-from priolab.testbed.debian.apt import candidates, complaint
 
 _LOGS = Path(__file__).parent / "pip"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.debian.apt import Rights
 from priolab.experiments.setup.machine import Distribution, Machine
 from priolab.experiments.setup.packages import Want, wants_of
 from priolab.experiments.setup.setup_plan import OptionalPackages, SetupPlan, by_release, decide
 from priolab.experiments.setup.setup_request import SetupPart, setup_request_from
 from priolab.proxy.server import catalogue
-from priolab.testbed.debian.apt import Rights
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS
 
 ROOT = Path(__file__).resolve().parents[4]

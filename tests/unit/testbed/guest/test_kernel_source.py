@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.debian import suite_packages
 from priolab.common.errors import ScenarioError, Unavailable
-from priolab.testbed.debian import suite_packages
 from priolab.testbed.guest import kernel_source
 from priolab.testbed.guest.kernel_patches.edit import Version
 from priolab.testbed.guest.kernel_source import SourceChoice, chosen, find, version_of

@@ -6,7 +6,7 @@ import pytest
 
 from priolab.common.errors import StepFailed
 from priolab.testbed.process import processes
-from priolab.testbed.topology import usable
+from priolab.testbed.topology import namespace_requirements
 
 _UNKNOWN = "ended with exit code 2: Error: Specified qdisc kind is unknown."
 _NOT_FOUND = "ended with exit code 127: unshare: failed to execute tc: No such file or directory"
@@ -28,4 +28,4 @@ def test_a_failed_trial_is_no_answer(monkeypatch: pytest.MonkeyPatch, failure: s
         return ""
 
     monkeypatch.setattr(processes, "run", run)
-    assert usable.no_netem() == lack
+    assert namespace_requirements.no_netem() == lack

@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 
+from priolab.common.debian.downloads import size_of
 from priolab.common.process.interruption import held_back
 from priolab.common.process.lock import alone
 from priolab.common.process.search_path import find
 from priolab.common.running import ProgramFailed, finished
-from priolab.testbed.debian.downloads import size_of
 
 _LISTS = Path("/var/lib/apt/lists")
 _DPKG = Path("/var/lib/dpkg")

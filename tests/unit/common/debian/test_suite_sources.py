@@ -2,7 +2,7 @@
 
 import pytest
 
-from priolab.testbed.debian.suite_sources import (
+from priolab.common.debian.suite_sources import (
     KEYRING,
     Source,
     deb822_sources,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from priolab.common.debian.downloads import PYTHON_MB, Downloads, size_of, told
 from priolab.experiments.setup.python_environment import extras
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest
-from priolab.testbed.debian.downloads import PYTHON_MB, Downloads, size_of, told
 
 _END = "; Ctrl-C does no harm, the same command continues"
 

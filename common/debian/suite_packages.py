@@ -14,10 +14,8 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from priolab.common.process.search_path import find
-from priolab.common.running import ProgramFailed, finished
-from priolab.testbed.debian.apt import complaint
-from priolab.testbed.debian.suite_sources import (
+from priolab.common.debian.apt import complaint
+from priolab.common.debian.suite_sources import (
     KEYRING,
     Source,
     deb822_sources,
@@ -26,6 +24,8 @@ from priolab.testbed.debian.suite_sources import (
     sources_for,
     usual_archive,
 )
+from priolab.common.process.search_path import find
+from priolab.common.running import ProgramFailed, finished
 from priolab.testbed.process.processes import die_with_parent
 
 VARIABLE = "MIRROR"
