@@ -24,11 +24,11 @@ _MOST_KEPT = 2
 
 
 def _carry_out() -> int:
+    from priolab.common.process import processes
     from priolab.common.process.interruption import Interrupted
     from priolab.experiments.cli import main
     from priolab.experiments.results import digest
-    from priolab.testbed.process.command_process import keep_guests
-    from priolab.testbed.process.processes import module
+    from priolab.testbed import keep_guests
 
     began_with, request = digest.code(), sys.argv[1]
     try:
@@ -45,7 +45,7 @@ def _carry_out() -> int:
     except Interrupted as interruption:
         return interruption.code
     if request:
-        os.execv(sys.executable, [*module(PROCESS), request])  # noqa: S606
+        os.execv(sys.executable, [*processes.module(PROCESS), request])  # noqa: S606
     return 0
 
 

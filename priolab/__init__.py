@@ -7,14 +7,15 @@ docs/guide/python.md is the guide. What `__all__` names is public; all else may 
 are the folders of the checkout, to which links lead.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from priolab.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from priolab.common.errors import InvalidRun, LabError, ScenarioError, StepFailed, Unavailable
     from priolab.common.formats.files import FolderError
     from priolab.lab import Arm, Experiment, Figure, Sweep, SweepArm, load_experiment, load_sweep, run, sweep
-    from priolab.sandbox import ClientFailed, Place, Result, Sandbox
+    from priolab.testbed import ClientFailed, Host, Result, Sandbox
 
 __all__ = [
     "Arm",
@@ -22,9 +23,9 @@ __all__ = [
     "Experiment",
     "Figure",
     "FolderError",
+    "Host",
     "InvalidRun",
     "LabError",
-    "Place",
     "Result",
     "Sandbox",
     "ScenarioError",
@@ -38,21 +39,22 @@ __all__ = [
     "sweep",
 ]
 
-_HOMES = {
-    "priolab.common.formats.files": {"FolderError"},
-    "priolab.sandbox": {"ClientFailed", "Place", "Result", "Sandbox"},
-    "priolab.common.errors": {"InvalidRun", "LabError", "ScenarioError", "StepFailed", "Unavailable"},
-}
-"""For each module what it has of the public names; `priolab.lab` has all others. Each is imported when it is used."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'priolab' has no attribute {name!r}")
-    home = next((module for module, names in _HOMES.items() if name in names), "priolab.lab")
-    found = globals()[name] = getattr(import_module(home), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    globals(),
+    {
+        "priolab.common.errors": ["InvalidRun", "LabError", "ScenarioError", "StepFailed", "Unavailable"],
+        "priolab.common.formats.files": ["FolderError"],
+        "priolab.lab": [
+            "Arm",
+            "Experiment",
+            "Figure",
+            "Sweep",
+            "SweepArm",
+            "load_experiment",
+            "load_sweep",
+            "run",
+            "sweep",
+        ],
+        "priolab.testbed": ["ClientFailed", "Host", "Result", "Sandbox"],
+    },
+)

@@ -1,5 +1,5 @@
 """The import name of the sandbox."""
 
-from priolab.testbed.sandbox.sandbox import ClientFailed, Place, Result, Sandbox
+from priolab.testbed import ClientFailed, Host, Result, Sandbox
 
-__all__ = ["ClientFailed", "Place", "Result", "Sandbox"]
+__all__ = ["ClientFailed", "Host", "Result", "Sandbox"]

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.home import ROOT
+from priolab.common.process.processes import die_with_parent
 from priolab.common.running import Finished, finished
 from priolab.experiments.setup.extras import extras
-from priolab.testbed.process.processes import die_with_parent
 
 _OF_DOCUMENTS = tuple(f"tests/contract/test_{name}.py" for name in ("documented_commands", "links", "site"))
 _OF_THE_TREE = ("completion", "for_programs", "imports", "man_page", "needs", "packaging", "pins", "setup")

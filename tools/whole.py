@@ -23,7 +23,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from priolab.testbed.process.processes import die_with_parent
+from priolab.common.process.processes import die_with_parent
 from tests.support.selection import CORE, LEFT_OUT, PASSED, REST, counted, forget, parts, take_over
 from tools.reports import summary
 

@@ -24,9 +24,9 @@ from priolab.common.debian.suite_sources import (
     sources_for,
     usual_archive,
 )
+from priolab.common.process.processes import die_with_parent
 from priolab.common.process.search_path import find
 from priolab.common.running import ProgramFailed, finished
-from priolab.testbed.process.processes import die_with_parent
 
 VARIABLE = "MIRROR"
 """The environment variable with the address of Debian's archive. `make MIRROR=...` sets it."""

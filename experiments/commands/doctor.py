@@ -32,8 +32,7 @@ from priolab.netem.availability import NETEM
 from priolab.proxy.server import Server, catalogue
 from priolab.proxy.tuner.in_kernel import PROGRAM
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded
-from priolab.testbed.guest import kernel, kernel_source
-from priolab.testbed.guest.guest_requirements import NO_GUESTS, builds_guests, no_netem
+from priolab.testbed import guest_requirements, kernel, kernel_source
 
 _NODE = "node"
 """The program of the origin. It is also all that SERVER=node needs."""
@@ -122,8 +121,8 @@ def _tuner() -> list[Capability]:
 
 
 def _guest() -> list[Capability]:
-    if not builds_guests():
-        reason, remedy = NO_GUESTS
+    if not guest_requirements.builds_guests():
+        reason, remedy = guest_requirements.NO_GUESTS
         parts = ("guest kernel", _GUEST_NETEM)
         return [Capability(name=part, present=False, detail=reason, remedy=remedy) for part in parts]
     record = kernel.record()
@@ -131,7 +130,7 @@ def _guest() -> list[Capability]:
     found = Capability(
         name="guest kernel", present=record is not None, detail=detail, remedy="" if record else kernel_command()
     )
-    lack = no_netem()
+    lack = guest_requirements.no_netem()
     netem = Capability(
         name=_GUEST_NETEM,
         present=lack is None,

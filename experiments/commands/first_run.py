@@ -11,8 +11,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.request import Request
 from priolab.experiments.run.fabrics import AUTO
-from priolab.testbed.guest import kernel
-from priolab.testbed.guest.guest_requirements import builds_guests
+from priolab.testbed import guest_requirements, kernel
 
 _REAL_TIME = "netns"
 _VIRTUAL = "virtual"
@@ -32,7 +31,7 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
     build: builds the kernel; called here if the experiment needs a guest.
     """
     fabric = words.get("FABRIC") or AUTO
-    if fabric not in (AUTO, _VIRTUAL) or not builds_guests() or kernel.is_built():
+    if fabric not in (AUTO, _VIRTUAL) or not guest_requirements.builds_guests() or kernel.is_built():
         return FirstRun(request=request_from(words), builds_afterwards=False)
     if fabric == AUTO:
         try:

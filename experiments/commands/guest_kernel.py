@@ -6,7 +6,7 @@ from pathlib import Path
 from priolab.common.errors import Unavailable
 from priolab.common.home import kernel_command
 from priolab.experiments.commands.console import Report
-from priolab.testbed.guest import guest_requirements, kernel, prebuilt
+from priolab.testbed import guest_requirements, kernel, prebuilt
 
 
 def add_to(parser: ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRe
 from priolab.experiments.commands.console import Report, short
 from priolab.experiments.commands.drawing import no_figures
 from priolab.experiments.commands.options import add_experiment, experiment_folder
-from priolab.testbed.process.work_folder import PARTIAL
+from priolab.testbed import work_folder
 
 _STEP = "finding the knee"
 _SWEEP = "sweep.json"
@@ -76,7 +76,7 @@ def newest(results: Path) -> Path:
                 record = read_document(
                     path / _SWEEP, SweepRecord, format_number=SWEEP_FORMAT, most_bytes=MOST_SWEEP_BYTES
                 )
-                found.append((not path.name.endswith(PARTIAL), record.started_at, path))
+                found.append((not path.name.endswith(work_folder.PARTIAL), record.started_at, path))
     if not found:
         raise StepFailed(_STEP, f"{results} holds no sweep; `priolab sweep` makes one")
     return max(found)[2]

@@ -70,7 +70,7 @@ def writing(write: Callable[[Path, Report], object]) -> Callable[[ArgumentParser
     """Returns `add_to` of a study that takes only the path of its document. write: writes the document."""
 
     def add_to(parser: ArgumentParser) -> None:
-        from priolab.testbed.process.command_process import keep_guests  # only commands that make runs need it
+        from priolab.testbed import keep_guests  # only commands that make runs need it
 
         parser.add_argument("file", type=Path, help="the document to write; its pictures go into the same folder")
         parser.set_defaults(do=lambda options, report: keep_guests()(write)(options.file, report))

@@ -41,6 +41,7 @@ from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.errors import ScenarioError, StepFailed, TimedOut
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import NAMES, Plan, Protocol, Steps
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands import site_load
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.probe_answers import Answer, document, show
@@ -57,8 +58,7 @@ from priolab.experiments.commands.target import (
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
 from priolab.netem import units
-from priolab.testbed.option_values import parsed_time_ns
-from priolab.testbed.process.scratch import scratch_folder
+from priolab.testbed import parsed_time_ns
 
 _SLACK_NS = 60 * 10**9
 _AUTO = "auto"

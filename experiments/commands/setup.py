@@ -37,8 +37,7 @@ from priolab.experiments.setup.python_packages import installing
 from priolab.experiments.setup.setup_plan import SetupPlan, by_release, decide, remedy
 from priolab.experiments.setup.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
-from priolab.testbed.guest import kernel, kernel_source, prebuilt
-from priolab.testbed.guest.guest_requirements import builds_guests
+from priolab.testbed import guest_requirements, kernel, kernel_source, prebuilt
 
 _BAD_INPUT = 2
 
@@ -317,7 +316,7 @@ def _build_kernel(python: Path) -> None:
 
 
 def _lacks_kernel() -> bool:
-    return builds_guests() and not kernel.is_built()
+    return guest_requirements.builds_guests() and not kernel.is_built()
 
 
 def say(text: str) -> None:

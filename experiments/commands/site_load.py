@@ -36,6 +36,7 @@ from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Plan
 from priolab.common.formats.reading import FolderError
 from priolab.common.packets import RECORD_BYTES
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.target import (
     STEP,
@@ -51,8 +52,7 @@ from priolab.experiments.scenario.pages import site_page
 from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.netem.parsers import whole
-from priolab.testbed.option_values import parsed_time_ns
-from priolab.testbed.process.scratch import scratch_folder
+from priolab.testbed import parsed_time_ns
 
 _FORMAT = 1
 _DIALECT = "plain+header"
@@ -289,7 +289,7 @@ def _reachable(site: _Site, scratch: Path) -> Iterator[str]:
     if site.link is None:
         yield site.address
         return
-    from priolab.testbed.topology.host_link import near_host  # only for a link
+    from priolab.testbed import near_host  # only for a link
 
     with near_host(site.link, scratch) as (client, address), client.entered():
         yield address

@@ -8,9 +8,9 @@ from pathlib import Path
 from priolab.analysis.reports.markdown import with_places, without_marks
 from priolab.common.documents import check_document, write_document
 from priolab.common.home import ROOT
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import Arm
-from priolab.testbed.process.scratch import scratch_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Study:
         parser.set_defaults(do=self._do)
 
     def _do(self, options: Namespace, report: Report) -> int:
-        from priolab.testbed.process.command_process import keep_guests  # only commands that make runs need it
+        from priolab.testbed import keep_guests  # only commands that make runs need it
 
         with keep_guests():
             return 0 if self.write(options.file, report) else 1

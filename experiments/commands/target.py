@@ -19,7 +19,8 @@ from priolab.common.formats.events import Event
 from priolab.common.formats.files import content
 from priolab.common.formats.plan import Plan, Steps
 from priolab.common.formats.reading import read_journal
-from priolab.testbed.process.processes import Process, module
+from priolab.common.process import processes
+from priolab.common.process.processes import Process
 
 STEP = "probing"
 _CONNECT_S = 20.0
@@ -42,7 +43,7 @@ def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: thr
     """
     file = folder / "plan.json"
     file.write_text(plan.to_json())
-    command = (*module("priolab.client"), str(file), str(ca), str(folder))
+    command = (*processes.module("priolab.client"), str(file), str(ca), str(folder))
     with Process(STEP, command, folder / "output.log") as client:
         while not client.wait(min(_LOOK_S, deadline.remaining_s())):
             if over.is_set():

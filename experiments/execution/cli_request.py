@@ -18,7 +18,7 @@ from priolab.experiments.setup.setup_request import MAKE_VARIABLE, words_in
 from priolab.netem import sampling, units
 from priolab.netem.parsers import whole
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.option_values import SEED_WORD, value_of
+from priolab.testbed import SEED_WORD, value_of
 
 _MOST_REPETITIONS = 1000
 _SHORTEST_DEADLINE_NS = 10**8

@@ -40,7 +40,7 @@ from priolab.netem.calibration import Tolerance
 from priolab.netem.link_options import packed_traces
 from priolab.proxy.certificates import issue
 from priolab.proxy.server import catalogue, server_of
-from priolab.testbed.guest.kernel_patches import study_kernels
+from priolab.testbed import study_kernels
 
 _MOMENT_NS = 10**6
 """The tolerance, in nanoseconds, when times from two logs are compared: the logs may use different clocks."""

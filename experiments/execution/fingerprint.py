@@ -19,7 +19,7 @@ from priolab.experiments.execution.request import Request
 from priolab.experiments.results import digest
 from priolab.experiments.scenario.scenario import FrontKey, as_record
 from priolab.experiments.setup.tools import Tools
-from priolab.testbed.process.work_folder import PARTIAL
+from priolab.testbed import work_folder
 
 _PACKAGES = ("aioquic", "h2", "hpack", "hyperframe", "pylsqpack")
 """Python packages whose code runs in an arm."""
@@ -91,7 +91,7 @@ def newest(
 def finished(results: Path) -> Iterator[Path]:
     """Yields the folders of the finished experiments in a results folder."""
     for file in results.glob("*/experiment.json"):
-        if file.parent.suffix != PARTIAL and not file.parent.is_symlink():
+        if file.parent.suffix != work_folder.PARTIAL and not file.parent.is_symlink():
             yield file.parent
 
 

@@ -31,9 +31,7 @@ from priolab.experiments.hosts.virtual import memory_mib, memory_room_mib
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
-from priolab.testbed.process import jobs, work_folder
-from priolab.testbed.process.command_process import Work
-from priolab.testbed.process.work_folder import BEGINS, ENDED
+from priolab.testbed import Work, jobs, work_folder
 
 _MEMORY = Path("/proc/meminfo")
 _SILENT = Progress(step=lambda *_: None, ended=lambda *_: None)
@@ -182,14 +180,14 @@ class _Command:
     def step(self, text: str) -> None:
         """Handles a line of progress that the process has printed."""
         self._folders.report()
-        if not text.startswith((BEGINS, ENDED)):
+        if not text.startswith((work_folder.BEGINS, work_folder.ENDED)):
             self._progress.step(self._run.name, text)
             return
         self._since_s = time.monotonic()
-        if text.startswith(BEGINS):
-            if run := self._waiting.pop(text.removeprefix(BEGINS), None):
+        if text.startswith(work_folder.BEGINS):
+            if run := self._waiting.pop(text.removeprefix(work_folder.BEGINS), None):
                 self._begin(run)
-        elif self._at_work and text.removeprefix(ENDED) == self._run.name:
+        elif self._at_work and text.removeprefix(work_folder.ENDED) == self._run.name:
             self._conclude(None)
 
     def overdue(self, wall_s: float) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.samples import OptionsSample
 from priolab.common.kernel_sampling import BatchSampler
+from priolab.common.process.processes import Process
 from priolab.common.tuning import TunerKind
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
@@ -16,9 +17,7 @@ from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process.processes import Process
-from priolab.testbed.process.work_folder import PARTIAL
-from priolab.testbed.topology.active import ActiveCross, ActiveLink, Addresses, Look, Portrayed
+from priolab.testbed import ActiveCross, ActiveLink, Addresses, Look, Portrayed, work_folder
 
 if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules
     from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
@@ -73,7 +72,7 @@ def gso_segments_in(details: str) -> int:
 
 def run_label(folder: RunFolder) -> str:
     """Returns the run's name for a cgroup or a compose project, which may outlive the process that makes it."""
-    return f"priolab-{folder.path.parent.name.removesuffix(PARTIAL)}-{folder.path.name}"
+    return f"priolab-{folder.path.parent.name.removesuffix(work_folder.PARTIAL)}-{folder.path.name}"
 
 
 class SecondPlaces(Protocol):

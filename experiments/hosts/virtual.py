@@ -16,9 +16,7 @@ from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import absolute
-from priolab.testbed.guest import guest, guest_requirements, kernel
-from priolab.testbed.guest.guest import Guest
-from priolab.testbed.guest.guest_requirements import no_netem
+from priolab.testbed import Guest, guest_requirements, guests, kernel
 
 _TASKS = "priolab.experiments.run.guest_task"
 _LIBRARY_PATH = "LD_LIBRARY_PATH"
@@ -62,7 +60,7 @@ class Virtual(InGuest):
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns (netem, reason), then (ferry, None). reason: why guests have no netem; None if they have netem."""
-        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None))
+        return ((Shaper.NETEM, guest_requirements.no_netem()), (Shaper.FERRY, None))
 
     def kernel(self) -> str:
         """Returns the guest kernel's name: version, recipe, and how programs enter the kernel (seccomp or ptrace)."""
@@ -81,7 +79,7 @@ class Virtual(InGuest):
 
     def prepare(self, *_: object) -> None:
         """Compiles the lab's Python modules, once in this process."""
-        guest.compile_modules("client", "experiments", "proxy")
+        guests.compile_modules("client", "experiments", "proxy")
 
     def command(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> list[str]:
         """Returns the command that starts the guest."""
@@ -98,7 +96,7 @@ class Virtual(InGuest):
 
     def further(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> str:
         """Returns the path of a file that lists the run folders."""
-        return guest.further([folder.path for _, folder in runs], scratch)
+        return guests.further([folder.path for _, folder in runs], scratch)
 
 
 def guest_for(scenarios: Sequence[Scenario]) -> Guest:
@@ -127,12 +125,12 @@ def _check_visible(scenario: Scenario) -> None:
     for knob, text in scenario.named_files.items():
         if text is not None and NAMED_BY_PATH[knob](text):
             what = f"{knob}={text} with FABRIC=virtual"
-            guest.check_visible(absolute(text), what, "copy it to another folder, or use FABRIC=netns")
+            guests.check_visible(absolute(text), what, "copy it to another folder, or use FABRIC=netns")
 
 
 def memory_room_mib(scenario: Scenario) -> int:
     """Returns the free MiB in the folder for the memory of that scenario's guest; 0 if no folder has enough."""
-    return guest.memory_room_mib(memory_mib(scenario))
+    return guests.memory_room_mib(memory_mib(scenario))
 
 
 def _base_mib(scenario: Scenario) -> int:
@@ -145,7 +143,7 @@ def _tcp_words(scenarios: Sequence[Scenario]) -> list[str]:
     The kernel gives TCP's buffers a sixteenth of the memory (tcp_init_mem). Beyond it, it shrinks send buffers, and
     windows to four segments: a slow transfer with no word of it. The first two values are the bounds of this pressure.
     """
-    return guest.tcp_words(max(map(_more_tcp_mib, scenarios)))
+    return guests.tcp_words(max(map(_more_tcp_mib, scenarios)))
 
 
 def _more_tcp_mib(scenario: Scenario) -> int:
@@ -160,7 +158,7 @@ def _more_tcp_mib(scenario: Scenario) -> int:
     need_bytes = (2 if scenario.via else 1) * (sent_bytes + fetched_bytes) + _RECEIVED_BYTES
     need_bytes += (scenario.cross or 0) * _AUTOTUNED_BYTES
     need_mib = ceil(need_bytes / _MIB)
-    return guest.more_tcp_mib(need_mib, _base_mib(scenario))
+    return guests.more_tcp_mib(need_mib, _base_mib(scenario))
 
 
 def memory_mib(scenario: Scenario) -> int:

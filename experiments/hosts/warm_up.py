@@ -13,7 +13,7 @@ from pathlib import Path
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.experiments.hosts.namespaces.namespaces import Namespaces
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.topology.pair import WARM_UP
+from priolab.testbed import pair
 
 
 def rehearse() -> Mapping[str, SettingsSnapshot]:
@@ -30,6 +30,6 @@ def rehearse() -> Mapping[str, SettingsSnapshot]:
 def _use(places: Namespaces) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        places.start_link(WARM_UP, None, seed=0, folder=Path(folder), interval_ns=None),
+        places.start_link(pair.WARM_UP, None, seed=0, folder=Path(folder), interval_ns=None),
     ):
         places.exchange()

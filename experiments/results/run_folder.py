@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from priolab.common.errors import StepFailed
-from priolab.testbed.process.work_folder import PARTIAL
+from priolab.testbed import work_folder
 
 _LOCK = ".lock"
 _LOCK_SOON_S = 10.0
@@ -108,7 +108,7 @@ class PartialFolder:
 
     def __init__(self, final: Path) -> None:
         self.final = final
-        self.path = final.with_name(final.name + PARTIAL)
+        self.path = final.with_name(final.name + work_folder.PARTIAL)
 
     def __enter__(self) -> Self:
         self.path.mkdir(parents=True)
@@ -180,7 +180,7 @@ def locked(results: Path) -> list[Path]:
 def wrecks(results: Path) -> list[Path]:
     """Returns the partial folders in the results folder whose owner has ended."""
     found = []
-    for path in sorted(results.glob(f"*{PARTIAL}")):
+    for path in sorted(results.glob(f"*{work_folder.PARTIAL}")):
         try:
             lock = os.open(path / _LOCK, os.O_RDWR)
         except OSError:

@@ -14,18 +14,18 @@ from contextlib import contextmanager
 
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.formats.files import write_json
+from priolab.common.process import processes
+from priolab.common.process.processes import Process
 from priolab.common.process.search_path import find
 from priolab.experiments.hosts.experiment_hosts import Places
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
-from priolab.testbed.process import processes
-from priolab.testbed.process.processes import Process
-from priolab.testbed.topology.packet_capture import ENDS, LAST_BLOCK_S
+from priolab.testbed import packet_capture
 
 _EDITCAP = "editcap"
 _PACKAGES = {"tcpdump": "tcpdump", _EDITCAP: "wireshark-common"}
 _EDITCAP_S = 120.0
-LAST_PACKETS_S = LAST_BLOCK_S + 0.5
+LAST_PACKETS_S = packet_capture.LAST_BLOCK_S + 0.5
 """The time for which a tap runs on after the loads, until tcpdump has the last packets."""
 
 _CLOCK_READINGS = 5
@@ -68,7 +68,7 @@ def finish(folder: RunFolder) -> None:
     Raises StepFailed for the first file that failed, after trying to make both.
     """
     failures = []
-    for end in ENDS.values():
+    for end in packet_capture.ENDS.values():
         try:
             _embed_keys(folder, end)
         except StepFailed as error:

@@ -14,6 +14,8 @@ from priolab.common.formats.plan import Plan, Protocol
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample
 from priolab.common.kernel_sampling import Batches, batches
+from priolab.common.process import processes
+from priolab.common.process.processes import Process
 from priolab.common.sleeping import sleep_until
 from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.experiment_hosts import CLIENT_PORT, SERVER_NAME, ActiveTuner, Places, Sampling
@@ -29,9 +31,7 @@ from priolab.netem.calibration import Tolerance
 from priolab.netem.interface_counters import Received
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.server import server_of
-from priolab.testbed.guest import io_uring
-from priolab.testbed.process.processes import Process, readable
-from priolab.testbed.topology.active import FRONT_PORT, ActiveLink, Look, no_look
+from priolab.testbed import FRONT_PORT, ActiveLink, Look, io_uring, no_look
 
 _CHECK_NS = 10**9
 _NEVER_NS = 2**63
@@ -111,7 +111,7 @@ def load_pages(
             sleep_until(loads.plan.begins_ns - _LOOKS_BEFORE_NS)
         looks = [loads.seldom(sampled.look), loads.seldom(link.look), no_look if tuner is None else tuner.look]
         looks += [partial(loads.check, sockets.look), *map(loads.seldom, hop.looks if hop else ())]
-        _watch(client, listening, looks, readable if loads.batched is None else loads.batched.select)
+        _watch(client, listening, looks, processes.readable if loads.batched is None else loads.batched.select)
         if loads.batched is not None:
             loads.batched.finish()
         loads.end()

@@ -17,7 +17,7 @@ from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.run.page_loads import Conditions
 from priolab.experiments.run.steps import run_arm
-from priolab.testbed.guest.kernel_faults import check_kernel
+from priolab.testbed import check_kernel
 
 
 def tell(step: str) -> None:

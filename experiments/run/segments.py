@@ -17,7 +17,7 @@ from priolab.common.errors import StepFailed
 from priolab.common.formats.files import read_json
 from priolab.common.formats.segments import Segment
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.testbed.topology.active import FRONT_PORT
+from priolab.testbed import FRONT_PORT
 
 _STEP = "the segments in the captures"
 _ENDS: tuple[Literal["server", "client"], ...] = ("server", "client")

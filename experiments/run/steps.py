@@ -14,6 +14,7 @@ from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
+from priolab.common.process.processes import Process
 from priolab.common.process.program_logs import first_complaint
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Places
 from priolab.experiments.results.run_folder import RunFolder
@@ -60,12 +61,10 @@ from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
 from priolab.proxy.switch import HTTP1
-from priolab.testbed.process.processes import Process
-from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Portrayed
-from priolab.testbed.topology.cross_traffic import JOURNAL as CROSS_JOURNAL
+from priolab.testbed import FRONT_PORT, ActiveCross, ActiveLink, Portrayed, cross_traffic
 
 _ENDED = "it ended "
-"""The beginning of the reason of StepFailed if a program has ended (testbed/process/processes.py)."""
+"""The beginning of the reason of StepFailed if a program has ended (common/process/processes.py)."""
 
 
 def run_arm(
@@ -204,7 +203,7 @@ class _Arm:
             if cross is not None:
                 passed_ns = time.monotonic_ns() - self._stood_ns
                 check_sending(passed_ns, self._sending_us, cross.sending_us(), self._conditions.tolerance)
-                self._observed |= observed_cross(cross.carried(), folder.link / CROSS_JOURNAL)
+                self._observed |= observed_cross(cross.carried(), folder.link / cross_traffic.JOURNAL)
                 check_cross(scenario, self._observed, loaded.span)
         return loaded, portrayed
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from priolab.common.errors import InvalidRun
 from priolab.common.formats.files import write_json
+from priolab.common.process.processes import Process
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Places, SecondPlaces
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
@@ -22,8 +23,7 @@ from priolab.netem.calibration import Tolerance
 from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
-from priolab.testbed.process.processes import Process
-from priolab.testbed.topology.active import Look
+from priolab.testbed import Look
 
 
 @dataclass(frozen=True, kw_only=True)

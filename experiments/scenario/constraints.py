@@ -13,7 +13,7 @@ from priolab.experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenar
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import HTTP1, Switch
 from priolab.proxy.template import placeholders
-from priolab.testbed.topology.end_words import check_cross
+from priolab.testbed import end_words
 
 Given = Callable[[str], str]
 """A function that returns the text given for the knob of that name, or the knob's default."""
@@ -116,7 +116,7 @@ def _check_cross(scenario: Scenario, given: Given) -> None:
     """Checks that cross traffic has a bottleneck in which the lab can count it. Raises ScenarioError."""
     if not scenario.cross:
         return
-    check_cross(scenario.link, scenario.cross_traffic, given("CROSS"))
+    end_words.check_cross(scenario.link, scenario.cross_traffic, given("CROSS"))
     if scenario.plan is PlanKind.PROBE:
         allowed = "0 with PLAN=probe: a probe waits for windows, not for the link"
         raise ScenarioError("CROSS", given("CROSS"), allowed)

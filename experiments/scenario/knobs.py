@@ -23,8 +23,7 @@ from priolab.netem import link_options, units
 from priolab.netem.link_options import LinkOption
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
-from priolab.testbed.option_values import value_of
-from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, STOCK, link_with
+from priolab.testbed import end_words, value_of
 
 SEVERAL: Mapping[str, str] = MappingProxyType(
     {"SERVER": "", "PROGRAM": "", "CONFIG": "", "CLIENT": "", "VIA": "via-", "VIA_LOWAT": "via-lowat-"}
@@ -34,8 +33,8 @@ SEVERAL: Mapping[str, str] = MappingProxyType(
 NAMED_BY_PATH: Mapping[str, Callable[[str], bool]] = MappingProxyType(
     {
         "SERVER": is_folder,
-        "PROGRAM": lambda text: text != STOCK,
-        "CONFIG": lambda text: text != STOCK,
+        "PROGRAM": lambda text: text != end_words.STOCK,
+        "CONFIG": lambda text: text != end_words.STOCK,
         "VIA": is_folder,
     }
 )
@@ -49,7 +48,7 @@ _AS_WINDOW = "as-window"
 
 
 def _lowat(text: str) -> int | str | None:
-    return LOWAT_AUTO if text == LOWAT_AUTO else END_WORDS["LOWAT"].parse(text)
+    return LOWAT_AUTO if text == LOWAT_AUTO else end_words.END_WORDS["LOWAT"].parse(text)
 
 
 def _target_ns(text: str) -> int:
@@ -101,7 +100,7 @@ def check_together(values: Mapping[str, Sequence[str]]) -> None:
     """
     servers = values.get("SERVER", ())
     for name in ("PROGRAM", "CONFIG"):
-        if len(servers) > 1 and (own := [value for value in values.get(name, ()) if value != STOCK]):
+        if len(servers) > 1 and (own := [value for value in values.get(name, ()) if value != end_words.STOCK]):
             raise ScenarioError("SERVER", ",".join(servers), f"one server with {name}={own[0]}")
 
 
@@ -125,19 +124,20 @@ _KNOBS = (
     ),
     Knob(
         name="PROGRAM",
-        default=STOCK,
+        default=end_words.STOCK,
         field="program",
-        parse=one_or(STOCK, _path),
-        allowed=f"the path of a program, or {STOCK}",
+        parse=one_or(end_words.STOCK, _path),
+        allowed=f"the path of a program, or {end_words.STOCK}",
         meaning="the program that runs as the server, such as a build of your own; stock: the server's installed"
         " program; several values, separated by commas, make an arm each",
     ),
     Knob(
         name="CONFIG",
-        default=STOCK,
+        default=end_words.STOCK,
         field="config",
-        parse=one_or(STOCK, _path),
-        allowed=f"the path of a configuration with the server's placeholders (docs/guide/your-server.md), or {STOCK}",
+        parse=one_or(end_words.STOCK, _path),
+        allowed="the path of a configuration with the server's placeholders (docs/guide/your-server.md),"
+        f" or {end_words.STOCK}",
         meaning="the server's configuration; stock: the lab's own; several values, separated by commas, make an arm"
         " each",
     ),
@@ -182,7 +182,7 @@ _KNOBS = (
         default="131072",
         field="lowat",
         parse=_lowat,
-        allowed=f"{END_WORDS['LOWAT'].allowed}, or auto",
+        allowed=f"{end_words.END_WORDS['LOWAT'].allowed}, or auto",
         meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none: no limit;"
         " auto: a tuner sets it per connection; several values, separated by commas, make an arm each",
     ),
@@ -195,22 +195,22 @@ _KNOBS = (
         meaning="with LOWAT=auto, the longest time that a byte should wait unsent in the kernel",
     ),
     _of(
-        END_WORDS["SNDBUF"],
+        end_words.END_WORDS["SNDBUF"],
         "SNDBUF",
         "sndbuf_bytes",
         "send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning reaches on a"
         " busy connection; stock: the kernel's default",
         "4M",
     ),
-    _of(END_WORDS["CC"], "CC", "congestion_control", "congestion control of the front"),
+    _of(end_words.END_WORDS["CC"], "CC", "congestion_control", "congestion control of the front"),
     _of(
-        END_WORDS["GSO"],
+        end_words.END_WORDS["GSO"],
         "GSO",
         "gso_segments",
         "largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the kernel's default",
     ),
     _of(
-        END_WORDS["FRONT_QDISC"],
+        end_words.END_WORDS["FRONT_QDISC"],
         "FRONT_QDISC",
         "front_qdisc",
         "queueing discipline of the front's own device, what net.core.default_qdisc sets on a real one; fq:"
@@ -267,13 +267,13 @@ _KNOBS = (
         " dropping them",
     ),
     _of(
-        CROSS_WORDS["CROSS"],
+        end_words.CROSS_WORDS["CROSS"],
         "CROSS",
         "cross",
         "cross traffic: competing bulk flows toward the client, through the same bottleneck queue, which begin"
         " before the page loads",
     ),
-    _of(CROSS_WORDS["CROSS_CC"], "CROSS_CC", "cross_cc", "congestion control of the cross traffic"),
+    _of(end_words.CROSS_WORDS["CROSS_CC"], "CROSS_CC", "cross_cc", "congestion control of the cross traffic"),
     *via_knobs.KNOBS,
     Knob(
         name="CLIENT",
@@ -429,7 +429,7 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
         group, _, field = knob.field.rpartition(".")
         groups[group][field] = value_of(knob.name, knobs[knob.name], knob)
     fields = groups[""]
-    fields["link"] = link_with(groups["link"], knobs)
+    fields["link"] = end_words.link_with(groups["link"], knobs)
     fields["via"] = via_knobs.via_from(groups["via"], groups["via_link"], knobs)
     _build_page(fields, knobs, page)
     scenario = Scenario(**fields)

@@ -18,7 +18,7 @@ from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.proxy.server import Server, server_of, with_config
 from priolab.proxy.switch import H2C, HTTP1
-from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
+from priolab.testbed import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
 
 LOWAT_AUTO = AUTO
 """The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""

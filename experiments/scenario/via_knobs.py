@@ -10,7 +10,7 @@ from priolab.netem import link_options
 from priolab.netem.parsers import one_or, size, words_of
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import HTTP1
-from priolab.testbed.topology.end_words import LOWAT_MOST
+from priolab.testbed import end_words
 
 
 def _of_the_link(knob: str, default: str, field: str, meaning: str) -> Knob:
@@ -43,8 +43,8 @@ KNOBS = (
         name="VIA_LOWAT",
         default="none",
         field="via.lowat_bytes",
-        parse=one_or("none", size(1, LOWAT_MOST)),
-        allowed=f"1 to {LOWAT_MOST} bytes, or none",
+        parse=one_or("none", size(1, end_words.LOWAT_MOST)),
+        allowed=f"1 to {end_words.LOWAT_MOST} bytes, or none",
         meaning="TCP_NOTSENT_LOWAT of the second front in bytes; none: no limit; several values, separated by commas,"
         " make an arm each",
     ),

@@ -10,7 +10,7 @@ from priolab.common.cache_folder import cache_folder
 from priolab.common.debian.apt import Rights
 from priolab.common.process.search_path import find
 from priolab.experiments.setup.packages import Want
-from priolab.testbed.topology.namespace_requirements import namespaces_refused
+from priolab.testbed import namespace_requirements
 
 _RELEASE = Path("/etc/os-release")
 _PATIENCE_S = 30.0
@@ -72,7 +72,7 @@ def look(*, lacks_something: bool) -> Machine:
         rights=_rights() if lacks_something else Rights.NONE,
         has_cache=cache_folder().is_dir(),
         cache_trouble=trouble,
-        no_namespaces=namespaces_refused(),
+        no_namespaces=namespace_requirements.namespaces_refused(),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from priolab.common.errors import StepFailed
 from priolab.common.home import ROOT
+from priolab.common.process.processes import Process
 from priolab.common.timeouts import READY_S
-from priolab.testbed.process.processes import Process
 
 _BACKEND = ROOT / "backend"
 PROGRAM = _BACKEND / "origin.mjs"

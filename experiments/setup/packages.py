@@ -9,7 +9,7 @@ from priolab.common.debian.suite_sources import KEYRING
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest
 from priolab.experiments.setup.tools import BROWSERS, BrowserProgram
 from priolab.proxy.server import SUITES, Server, server_of
-from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS
+from priolab.testbed import kernel_source
 
 ANYWHERE: Mapping[str, str] = MappingProxyType({"node": "nodejs", "ip": "iproute2", "ethtool": "ethtool"})
 """The programs that every run on this machine needs, with their packages."""
@@ -126,10 +126,10 @@ def wants_of(
         # Unless FABRIC=virtual is given, an experiment can run in real time.
         free = request.part is SetupPart.EXPERIMENT and "virtual" not in request.fabrics
         without = "experiments run in real time, not in guests" if free else ""
-        tables = [KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
+        tables = [kernel_source.KERNEL_PROGRAMS, *(KERNEL_ALSO.get(name, {}) for name in families)]
         wants += [
             *(want for table in tables for want in _programs(table, without=without, builds_kernel=True)),
-            *_files(KERNEL_FILES, without=without, builds_kernel=True),
+            *_files(kernel_source.KERNEL_FILES, without=without, builds_kernel=True),
         ]
     of_suites = request.runs_here and any(server.edition in SUITES for server in _known(request.servers))
     if not knows_debian and ((request.in_guests and not kernel_built) or of_suites):

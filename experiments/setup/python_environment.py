@@ -22,11 +22,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from priolab.common.process.lock import alone
+from priolab.common.process.processes import die_with_parent
 from priolab.common.running import finished
 from priolab.experiments.setup.packages import wanted_browsers
 from priolab.experiments.setup.pip_errors import cause_of
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest
-from priolab.testbed.process.processes import die_with_parent
 
 _PROJECT = "pyproject.toml"
 _PINNED = "constraints.txt"

@@ -30,7 +30,7 @@ from priolab.common.running import ProgramFailed, finished, piped
 from priolab.experiments.setup.debian_tree import FORMAT, PackageRecord, Root, find_root, roots_folder
 from priolab.experiments.setup.root_version import OTHER_SUITE, version_in_root
 from priolab.proxy.server import Server
-from priolab.testbed.process.work_folder import PARTIAL
+from priolab.testbed import work_folder
 
 _PROGRAM_FOLDERS = ("usr/sbin", "usr/bin")
 _MERGED = ("bin", "sbin", "lib", "lib64")
@@ -64,7 +64,7 @@ def obtain(server: Server, tell: Tell, *, renew: bool = False, extra: Sequence[s
         with _alone(tell):
             if not renew and (found := find_root(server, extra)):  # another process has made it meanwhile
                 return found
-            with tempfile.TemporaryDirectory(prefix="apt-", suffix=PARTIAL, dir=roots_folder()) as home:
+            with tempfile.TemporaryDirectory(prefix="apt-", suffix=work_folder.PARTIAL, dir=roots_folder()) as home:
                 return _make(server, suite, SuitePackages(suite, Path(home)), tell, extra)
     except CannotFetch as error:
         raise Unavailable(what, *reason_and_remedy(server, error)) from error
@@ -88,7 +88,7 @@ def _alone(tell: Tell) -> Iterator[None]:
     folder = roots_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with alone(folder / "lock", lambda: tell("waiting for another process, which makes a root")):
-        for abandoned in folder.glob(f"*{PARTIAL}"):
+        for abandoned in folder.glob(f"*{work_folder.PARTIAL}"):
             shutil.rmtree(abandoned, ignore_errors=True)
         yield
 
@@ -102,7 +102,7 @@ def _make(server: Server, suite: str, source: SuitePackages, tell: Tell, extra: 
     packages = tuple(_package(file) for file in files)
     digest = digest_of(packages)
     final = roots_folder() / f"{suite}-{server.folder.name}-{digest}"
-    partial = final.with_name(final.name + PARTIAL)
+    partial = final.with_name(final.name + work_folder.PARTIAL)
     tell(f"{server.name}: unpacking")
     try:
         unpack(files, partial)
@@ -119,7 +119,7 @@ def _make(server: Server, suite: str, source: SuitePackages, tell: Tell, extra: 
             packages=packages,
         )
         record = final.parent / f"{final.name}.json"
-        written = record.with_name(record.name + PARTIAL)
+        written = record.with_name(record.name + work_folder.PARTIAL)
         written.write_text(json.dumps(root.record(), indent=1) + "\n")
         written.rename(record)
         if not final.is_dir():

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from priolab.common.elf import read_elf
 from priolab.common.errors import Unavailable
+from priolab.common.process import processes
 from priolab.common.process.search_path import program_environment
 from priolab.common.running import CannotStart, Finished, TookTooLong, finished
 from priolab.proxy.server import absolute
-from priolab.testbed.process.processes import CALMER
 
 _PATIENCE_S = 20.0
 _LIBRARY = re.compile(r"^\s*(\S+) => (/.*) \(0x[0-9a-f]+\)$")
@@ -131,4 +131,4 @@ def _done(command: Sequence[str], what: str, environment: dict[str, str], remedy
         raise Unavailable(what, f"`{' '.join(command)}` cannot be started: {error.reason}", remedy) from error
     except TookTooLong as error:
         reason = f"`{' '.join(command)}` took more than {_PATIENCE_S:g} s"
-        raise Unavailable(what, reason, CALMER) from error
+        raise Unavailable(what, reason, processes.CALMER) from error

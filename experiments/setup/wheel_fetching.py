@@ -19,6 +19,7 @@ from pathlib import Path
 
 from priolab.common.cache import new_folder
 from priolab.common.errors import StepFailed, TimedOut, Unavailable
+from priolab.common.process.processes import die_with_parent
 from priolab.common.process.program_logs import last_lines
 from priolab.common.running import CannotStart, Finished, TookTooLong, finished
 from priolab.experiments.setup.go_toolchain import FLAGS, unpacked
@@ -26,7 +27,6 @@ from priolab.experiments.setup.pip_errors import cause_of
 from priolab.experiments.setup.wheels import program_folder, program_in_cache, wheel_sources
 from priolab.proxy.server import Server
 from priolab.proxy.wheel import Wheel
-from priolab.testbed.process.processes import die_with_parent
 
 _DEADLINE_S = 900.0
 _MIB = 2**20

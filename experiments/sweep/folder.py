@@ -27,7 +27,7 @@ from priolab.common.formats.reading import FolderError, read_document
 from priolab.common.formats.run import RunRecord
 from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
 from priolab.experiments.results.run_folder import RunFolder, lock_new, lock_wreck, locked, publish
-from priolab.testbed.process.work_folder import PARTIAL
+from priolab.testbed import work_folder
 
 _DOCUMENT = "sweep.json"
 _AGAIN = ("failed", "unsupported")
@@ -41,14 +41,14 @@ class SweepFolder:
 
     def __init__(self, path: Path, record: SweepRecord, lock: int) -> None:
         self.path = path
-        self.final = path.with_name(path.name.removesuffix(PARTIAL))
+        self.final = path.with_name(path.name.removesuffix(work_folder.PARTIAL))
         self.record = record
         self._lock = lock
 
     @classmethod
     def begin(cls, final: Path, record: SweepRecord) -> Self:
         """Makes and locks a new folder, and writes sweep.json."""
-        path = final.with_name(final.name + PARTIAL)
+        path = final.with_name(final.name + work_folder.PARTIAL)
         path.mkdir()
         lock = lock_new(path)
         write_json(path / _DOCUMENT, record.as_document())
@@ -89,7 +89,7 @@ class SweepFolder:
 
     def building(self, name: str) -> RunFolder:
         """Returns the folder in which a run's files are until the run is complete."""
-        return RunFolder(self.path / f"{name}{PARTIAL}")
+        return RunFolder(self.path / f"{name}{work_folder.PARTIAL}")
 
     def file(self, name: str) -> None:
         """Gives a complete run's folder its final name."""
@@ -119,7 +119,7 @@ class SweepFolder:
     def _clear(self) -> None:
         """Removes runs to be repeated, unfinished runs, and unfinished files."""
         for path in list(self.path.iterdir()):
-            if path.name.endswith(PARTIAL):
+            if path.name.endswith(work_folder.PARTIAL):
                 _remove(path)
             elif path.name.startswith(".") and path.name.endswith(".new"):
                 path.unlink()

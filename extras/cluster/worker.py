@@ -27,7 +27,7 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.extras.cluster.parcel import pack
-from priolab.testbed.process.work_folder import PARTIAL
+from priolab.testbed import work_folder
 
 _CODE = digest.code()
 """The digest of the lab's code that this process has loaded.
@@ -178,7 +178,7 @@ class _PackedRuns:
         self._path = path
 
     def building(self, name: str) -> RunFolder:
-        return RunFolder(self._path / f"{name}{PARTIAL}")
+        return RunFolder(self._path / f"{name}{work_folder.PARTIAL}")
 
     def file(self, name: str) -> None:
         folder = self.building(name).path

@@ -14,12 +14,12 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from priolab.common.process.scratch import scratch_folder
 from priolab.common.process.search_path import find
 from priolab.experiments.commands.console import Report
 from priolab.extras.demo import slides
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.story import steps
-from priolab.testbed.process.scratch import scratch_folder
 
 _STEP = "LOWAT"
 _SIZE = {"width": 1000, "height": 600}

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from priolab.common.errors import StepFailed
 from priolab.common.home import ROOT
+from priolab.common.process.processes import die_with_parent
+from priolab.common.process.scratch import scratch_folder
 from priolab.common.process.search_path import find
 from priolab.extras.demo.recording import EXPLORE
-from priolab.testbed.process.processes import die_with_parent
-from priolab.testbed.process.scratch import scratch_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

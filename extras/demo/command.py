@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from priolab.common.errors import Unavailable
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.cli_request import check_only, request_from
@@ -22,7 +23,6 @@ from priolab.experiments.setup.python_packages import installing
 from priolab.extras.demo.finale import add_address, finale
 from priolab.extras.demo.listener import HOST, USUAL_PORT, listening
 from priolab.extras.demo.story_arms import prepare
-from priolab.testbed.process.scratch import scratch_folder
 
 _TOKEN_BYTES = 24
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")

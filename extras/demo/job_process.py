@@ -7,9 +7,10 @@ from asyncio.subprocess import PIPE, STDOUT, Process
 from functools import partial
 
 from priolab.common.command_server import PROCESS, STOPPED, answer_of, request
+from priolab.common.process import processes
+from priolab.common.process.processes import die_with_parent
 from priolab.common.process.search_path import program_environment
 from priolab.extras.demo.job import DemoJob, JobState
-from priolab.testbed.process.processes import die_with_parent, module
 
 _STOP_S = 100.0
 _MOST_LINE_BYTES = 2**20
@@ -69,7 +70,7 @@ class JobProcesses:
 
 async def _begun(asked: str) -> Process:
     return await asyncio.create_subprocess_exec(
-        *module(PROCESS),
+        *processes.module(PROCESS),
         asked,
         stdin=PIPE,
         stdout=PIPE,

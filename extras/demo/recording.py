@@ -4,13 +4,13 @@ import sys
 
 from priolab.common.documents import write_document
 from priolab.common.home import ROOT
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import request_from
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finale import finale
 from priolab.extras.demo.publish import recorded, written
 from priolab.extras.demo.recorded import FILE, in_tree
-from priolab.testbed.process.scratch import scratch_folder
 
 EXPLORE = ROOT / "docs" / "explore.html"
 _STEP = "recording the story and the slider"

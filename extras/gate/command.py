@@ -22,7 +22,7 @@ from priolab.extras.gate.expectations import Expectations
 from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
 from priolab.extras.gate.judging import Result, judged
 from priolab.proxy.server import catalogue as servers
-from priolab.testbed.option_values import parsed_time_ns
+from priolab.testbed import parsed_time_ns
 
 KNOBS_ALLOWED = (
     *("SERVER", "PROGRAM", "CONFIG", "NATIVE", "BUFFERING", "RECORD", "SNDBUF", "CC"),

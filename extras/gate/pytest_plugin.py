@@ -61,7 +61,7 @@ def priolab_link() -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def _priolab_guests(priolab_front: Mapping[str, str]) -> Iterator[None]:  # noqa: ARG001
     """Keeps guests from load to load: the start of a guest takes as long as two loads."""
-    from priolab.testbed.process.command_process import keep_guests
+    from priolab.testbed import keep_guests
 
     with keep_guests():
         yield

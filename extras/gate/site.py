@@ -19,6 +19,7 @@ from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind, page_plan
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.errors import StepFailed
 from priolab.common.formats.plan import Plan, Steps
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.target import (
     authorities,
     check_unhurried,
@@ -32,7 +33,6 @@ from priolab.experiments.scenario.stimuli import Stimulus, stimulus_page
 from priolab.extras.gate.expectations import Check, Trial
 from priolab.extras.gate.judging import trial_key
 from priolab.extras.gate.seen import Seen
-from priolab.testbed.process.scratch import scratch_folder
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9

@@ -46,7 +46,7 @@ from priolab.extras.matrix.kept_rows import together
 from priolab.extras.matrix.matrix import Front, Matrix, in_order
 from priolab.extras.matrix.signals import signal_words
 from priolab.proxy.server import Server, is_folder, server_of
-from priolab.testbed.option_values import value_of
+from priolab.testbed import value_of
 
 MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. SERVER and DIALECT may have several values. The study itself sets all other knobs."""

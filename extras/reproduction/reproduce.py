@@ -21,7 +21,7 @@ from priolab.extras.reproduction import page
 from priolab.extras.reproduction.article import Compared, SetUp, set_up
 from priolab.extras.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from priolab.netem import units
-from priolab.testbed.process.command_process import keep_guests
+from priolab.testbed import keep_guests
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. The reproduction itself sets all other knobs."""

@@ -18,7 +18,7 @@ from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.testbed.guest.kernel_patches.study_kernels import Additions, added
+from priolab.testbed import Additions, added
 
 LOST = 0.02
 """The part of the goodput from which on a loss counts."""

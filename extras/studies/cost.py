@@ -13,13 +13,13 @@ from typing import Any
 
 from priolab.analysis.figures import picture
 from priolab.common.errors import Unavailable
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.extras.studies import cost_document, cost_grid, cost_picture, processor
 from priolab.extras.studies.cost_grid import Price
 from priolab.extras.studies.processor import Spending
-from priolab.testbed.process.command_process import keep_guests
-from priolab.testbed.process.scratch import scratch_folder
+from priolab.testbed import keep_guests
 
 NAME = "cost"
 _FORMAT = 1

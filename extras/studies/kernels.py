@@ -17,7 +17,7 @@ from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.extras.studies.comparison import compare, markdown
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.guest import kernel, kernel_source
+from priolab.testbed import kernel, kernel_source
 
 _REPEATS = 10
 

@@ -1,7 +1,6 @@
 """Guest kernels of the study of beliefs alone: one without a repair of TCP_NOTSENT_LOWAT, and one with kTLS."""
 
-from priolab.testbed.guest.kernel_patches.edit import Change, Edit, Effect
-from priolab.testbed.guest.kernel_patches.study_kernels import Additions
+from priolab.testbed import Additions, Change, Edit, Effect
 
 BEFORE_5_18 = Additions(
     changes=(

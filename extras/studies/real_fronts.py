@@ -20,8 +20,7 @@ from priolab.proxy.certificates import issue
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import server_of
-from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import ADDRESSES, wire_link
+from priolab.testbed import Namespace, wiring
 
 LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
 FIRST_PORT = 8443
@@ -42,7 +41,7 @@ class Places:
 def places() -> Iterator[Places]:
     """Makes client and front, with a link between them. Raises Unavailable, StepFailed."""
     with Namespace("client") as client, Namespace("link", forwards=True) as link, Namespace("front") as front:
-        wire_link(client, link, front)
+        wiring.wire_link(client, link, front)
         link.write_sysctl("net.ipv4.ip_forward", "1")
         front.write_sysctl("net.core.somaxconn", "4096")
         yield Places(client=client, link=link, front=front)
@@ -83,12 +82,12 @@ def _settings(name: str, port: int, folder: Path) -> FrontSettings:
         native="off",
         buffering="on",
         program=program,
-        server_name=ADDRESSES.front,
-        address=ADDRESSES.front,
+        server_name=wiring.ADDRESSES.front,
+        address=wiring.ADDRESSES.front,
         port=port,
         origin="127.0.0.1:1",
         size_bytes=0,
-        certificates=issue(folder, ADDRESSES.front),
+        certificates=issue(folder, wiring.ADDRESSES.front),
         config=folder / server.config_name,
         state=folder / "state",
         as_root=True,

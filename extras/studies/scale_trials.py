@@ -21,13 +21,12 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process import processes
+from priolab.common.process.processes import Process, die_with_parent
 from priolab.common.process.search_path import program_environment
 from priolab.experiments.commands.console import Report
 from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
-from priolab.testbed.process import processes
-from priolab.testbed.process.processes import Process, die_with_parent
-from priolab.testbed.topology.cgroup import own_group
-from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT
+from priolab.testbed import own_group, wiring
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,14 +156,16 @@ def _counted_runs() -> Iterator[None]:
 def _shape(made: Places, groups: Sequence[Group]) -> None:
     """Gives each connection a class of its own, whose number is the client's port. Raises StepFailed."""
     lines = [
-        f"qdisc add dev {TO_CLIENT} root handle 1: htb",
-        f'filter add dev {TO_CLIENT} parent 1: protocol ip bpf bytecode "{_TO_CLASS}"',
+        f"qdisc add dev {wiring.TO_CLIENT} root handle 1: htb",
+        f'filter add dev {wiring.TO_CLIENT} parent 1: protocol ip bpf bytecode "{_TO_CLASS}"',
     ]
     port = _FIRST_CLIENT_PORT
     for group in groups:
         for _ in range(group.count):
-            lines.append(f"class add dev {TO_CLIENT} parent 1: classid 1:{port:x} htb rate {group.rate} quantum 1514")
-            lines.append(f"qdisc add dev {TO_CLIENT} parent 1:{port:x} pfifo limit {group.queue_packets}")
+            lines.append(
+                f"class add dev {wiring.TO_CLIENT} parent 1: classid 1:{port:x} htb rate {group.rate} quantum 1514"
+            )
+            lines.append(f"qdisc add dev {wiring.TO_CLIENT} parent 1:{port:x} pfifo limit {group.queue_packets}")
             port += 1
     made.link.run(["tc", "-batch", "-"], "".join(f"{line}\n" for line in lines))
 
@@ -228,8 +229,8 @@ class _Trying:
             classes.append(f"{group.name}:{port}:{group.count}:{group.file_bytes}")
             port += group.count
         options = {
-            "server": f"{ADDRESSES.front}:{FIRST_PORT}",
-            "local": ADDRESSES.client,
+            "server": f"{wiring.ADDRESSES.front}:{FIRST_PORT}",
+            "local": wiring.ADDRESSES.client,
             "classes": ",".join(classes),
             "opening": str(_OPEN_PER_S),
             "rate": str(self.loads_per_s),

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from priolab.common.errors import RAISE_LIMIT, Unavailable
 from priolab.common.home import kernel_command
 from priolab.common.limits import too_low_for_run
+from priolab.common.process.processes import CALMER
 from priolab.common.process.search_path import find
 from priolab.common.running import TookTooLong
 from priolab.netem.availability import NO_GUEST_KERNEL, lack_in_guest
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.guest import guest, kernel
-from priolab.testbed.process.processes import CALMER
+from priolab.testbed.guest import guests, kernel
 from priolab.testbed.topology.end_settings import FrontQdisc
 from priolab.testbed.topology.qdisc_check import check_qdisc
 
@@ -48,7 +48,7 @@ def check_links(links: Sequence[Link], own: FrontQdisc | None, shaper: Shaper | 
         check_qdisc(link, own, shaper, no_netem, lack_of_qdisc, netem_counts_bytes=kernel.counts_bytes())
     if shaper is Shaper.FERRY and (lack := no_ferry()):
         raise Unavailable(f"SHAPER={shaper}", lack, f"run {kernel_command()} after installing ethtool")
-    guest.memory_folder(memory_mib)
+    guests.memory_folder(memory_mib)
 
 
 def no_netem() -> str | None:

@@ -7,8 +7,8 @@ Rules:
 3. While the source is unpacked, each change that decides results or keeps the host safe is checked as soon as its files
    are there. A source that does not fit ends the build at once. The next build remembers that, and does not unpack the
    source again.
-4. make(1) runs under a supervisor (process/supervisor.py): if this process is killed, no make and no compiler goes on
-   in a tree that the next build uses.
+4. make(1) runs under a supervisor (common/process/supervisor.py): if this process is killed, no make and no compiler
+   goes on in a tree that the next build uses.
 5. Progress counts compiled files. A dry run of make(1) lists beforehand which files are left.
 """
 
@@ -27,14 +27,14 @@ from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
 from priolab.common.errors import StepFailed
+from priolab.common.process import supervisor
+from priolab.common.process.processes import die_with_parent
 from priolab.common.process.program_logs import tail
 from priolab.common.process.search_path import program_environment
 from priolab.common.running import finished
 from priolab.testbed.guest.kernel_patches import study_kernels
 from priolab.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS, PINNED, words
-from priolab.testbed.process import supervisor
-from priolab.testbed.process.processes import die_with_parent
 
 CONFIG = Path(__file__).with_name("kernel.config")
 _COMPILER, _HEADERS = ".priolab-gcc", ".priolab-headers.h"

@@ -20,9 +20,9 @@ from priolab.common.cache_folder import cache_folder
 from priolab.common.debian.suite_packages import CannotFetch, SuitePackages
 from priolab.common.errors import ScenarioError, Unavailable
 from priolab.common.home import kernel_command
+from priolab.common.process.processes import die_with_parent
 from priolab.common.running import ProgramFailed, finished
 from priolab.testbed.guest.kernel_patches.edit import Version
-from priolab.testbed.process.processes import die_with_parent
 
 PINNED: Version = (7, 2)
 """The kernel version of all machines that can fetch its source."""

@@ -19,10 +19,11 @@ from pathlib import Path
 
 from priolab.common.descriptors import process_ids
 from priolab.common.errors import Unavailable
+from priolab.common.process import supervisor
 from priolab.common.process.interruption import held_back
+from priolab.common.process.processes import readable
 from priolab.common.process.search_path import program_environment
-from priolab.testbed.process import cpu_claims, supervisor
-from priolab.testbed.process.processes import readable
+from priolab.testbed.process import cpu_claims
 
 _STOP_S = 90.0
 _GONE_S = 5.0

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from priolab.testbed.process.processes import set_back
+from priolab.common.process.processes import set_back
 from priolab.testbed.sandbox.connections import Ends
 from priolab.testbed.sandbox.filesystem import View
 from priolab.testbed.sandbox.oom import like_others

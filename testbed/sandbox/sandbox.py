@@ -27,14 +27,14 @@ Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
 
 
-class Place:
-    """A place beside the client: the command that runs there, and the knobs of its link to the others.
+class Host:
+    """A host beside the client: the command that runs there, and the knobs of its link to the others.
 
-    Place("iperf3 -s", RATE="1mbit", DELAY="80ms")
+    Host("iperf3 -s", RATE="1mbit", DELAY="80ms")
     """
 
     def __init__(self, command: Command = "", **link: str | int) -> None:
-        """command: an empty one for a place in which nothing runs. The knobs are those of a link."""
+        """command: an empty one for a host on which nothing runs. The knobs are those of a link."""
         self.command = _split(command)
         self.link = {name: str(value) for name, value in link.items()}
 
@@ -61,7 +61,7 @@ class Result:
 
     @property
     def seconds(self) -> float:
-        """The time from the client's start to its end, by the clock of the places."""
+        """The time from the client's start to its end, by the clock of the hosts."""
         return self.outcome.duration_ns / _NS
 
     @property
@@ -81,7 +81,7 @@ class Result:
 
     @property
     def connections(self) -> Sequence[Connection]:
-        """The TCP connections between the places."""
+        """The TCP connections between the hosts."""
         return self.outcome.connections
 
     @property
@@ -109,7 +109,7 @@ class Result:
 
 
 class Sandbox:
-    """Places, `client`, `server` and further ones, joined by links. A context manager, which keeps a guest meanwhile.
+    """Hosts, `client`, `server` and further ones, joined by links. A context manager, which keeps a guest meanwhile.
 
     Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
     the current folder. In a kept guest TCP's first sequence numbers differ from those in a new one. With fresh=True
@@ -119,8 +119,8 @@ class Sandbox:
     def __init__(
         self,
         *,
-        server: Command | Place | None = None,
-        places: Mapping[str, Command | Place] = MappingProxyType({}),
+        server: Command | Host | None = None,
+        hosts: Mapping[str, Command | Host] = MappingProxyType({}),
         ipv6: bool = False,
         seed: int | None = None,
         fabric: str | None = None,
@@ -139,9 +139,9 @@ class Sandbox:
     ) -> None:
         """Makes a sandbox; the knobs of the client's link are further parameters, such as RATE="10mbit".
 
-        The parameters are the options of `priolab sandbox`. places: the further places by their names. sysctls: place,
+        The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names. sysctls: host,
         name and value of each. wait: the port at which the server must listen before the client starts, `any` or
-        `none`; or such values by the names of places. folder: the programs' current folder;
+        `none`; or such values by the names of hosts. folder: the programs' current folder;
         None for that of this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
         """
         _check_names("Sandbox", link)
@@ -150,14 +150,14 @@ class Sandbox:
         given |= {knobs.FABRIC: fabric} if fabric is not None else {}
         knobs.check(given)
         self._given = given
-        further = {name: each if isinstance(each, Place) else Place(each) for name, each in places.items()}
+        further = {name: each if isinstance(each, Host) else Host(each) for name, each in hosts.items()}
         for number, name in enumerate(further):
-            check_place("places", name, [*further][:number])
+            check_place("hosts", name, [*further][:number])
         waits = {name: str(port) for name, port in (wait if isinstance(wait, Mapping) else {SERVER: wait}).items()}
         sysctls = tuple(sysctls)
         for name in [*waits, *(place for place, _, _ in sysctls)]:
             if name not in (CLIENT, SERVER, *further):
-                raise ScenarioError("place", name, ", ".join((CLIENT, SERVER, *further)))
+                raise ScenarioError("host", name, ", ".join((CLIENT, SERVER, *further)))
         self._spec = SandboxSpec(
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
@@ -193,9 +193,9 @@ class Sandbox:
         self._room = None
         self._stack.close()
 
-    def start(self, server: Command | Place | None) -> Self:
+    def start(self, server: Command | Host | None) -> Self:
         """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
-        place = server if isinstance(server, Place) else Place(server or "")
+        place = server if isinstance(server, Host) else Host(server or "")
         links = {name: each for name, each in self._spec.links.items() if name != SERVER} | _links({SERVER: place})
         self._spec = replace(self._spec, server=place.command or None, links=links)
         return self
@@ -257,7 +257,7 @@ def _check_names(called: str, given: Iterable[str]) -> None:
                     raise Unfit(f"{called}({name}=...): the parameter is {meant} of {call}(){hint}")
 
 
-def _links(places: Mapping[str, Place]) -> dict[str, dict[str, str]]:
+def _links(places: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     """Returns the knobs of the places' links. Raises ScenarioError."""
     for name, place in places.items():
         knobs.check_link(name, place.link, places)
@@ -268,4 +268,4 @@ def _split(command: Command) -> tuple[str, ...]:
     return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
 
 
-__all__ = ["ClientFailed", "Command", "LabError", "Place", "Result", "Sandbox"]
+__all__ = ["ClientFailed", "Command", "Host", "LabError", "Result", "Sandbox"]

@@ -21,14 +21,14 @@ from priolab.common.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavai
 from priolab.common.formats.files import read_json
 from priolab.common.home import kernel_command
 from priolab.common.limits import too_low_for_run
+from priolab.common.process.processes import module
+from priolab.common.process.scratch import scratch_folder
 from priolab.common.process.search_path import find
-from priolab.testbed.guest import guest, kernel
 from priolab.testbed.guest import guest_requirements as of_guests
-from priolab.testbed.guest.guest import Guest
+from priolab.testbed.guest import guests, kernel
+from priolab.testbed.guest.guests import Guest
 from priolab.testbed.process import jobs
 from priolab.testbed.process.command_process import Work
-from priolab.testbed.process.processes import module
-from priolab.testbed.process.scratch import scratch_folder
 from priolab.testbed.process.work_folder import PROGRESS
 from priolab.testbed.sandbox import pcapng
 from priolab.testbed.sandbox.busy_program import busy_program
@@ -195,7 +195,7 @@ def _is_guests(path: Path) -> bool:
 
 def _check_folder(spec: SandboxSpec) -> None:
     """Checks that a guest sees the current folder, and can lay another one over it. Raises LabError."""
-    guest.check_visible(Path(spec.folder), f"the folder {spec.folder}", "change to another, or use FABRIC=netns")
+    guests.check_visible(Path(spec.folder), f"the folder {spec.folder}", "change to another, or use FABRIC=netns")
     if spec.scratch and spec.folder == "/":
         raise ScenarioError("--scratch", spec.folder, "a current folder below /")
     if spec.scratch and not kernel.offers("OVERLAY_FS"):
@@ -207,7 +207,7 @@ def _check_memory(request: RunRequest) -> None:
     if request.memory_mib is not None:
         if lack := too_low_for_run(request.memory_mib):
             raise Unavailable(f"--memory {request.memory_mib}m", lack, RAISE_LIMIT)
-        guest.memory_folder(request.memory_mib)
+        guests.memory_folder(request.memory_mib)
 
 
 def _programs(spec: SandboxSpec) -> Iterator[str]:
@@ -252,19 +252,19 @@ class _Run:
     def _work(self) -> Work:
         if not self.spec.isolated:
             return Work(command=self._on_real_clock, one_cpu=False)
-        guest.compile_modules("testbed/sandbox")
+        guests.compile_modules("testbed/sandbox")
         settings = self._guest()
         return Work(
             command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
             one_cpu=True,
             kind=None if self.request.fresh or self.terminal else settings.kind,
-            further=partial(self._in_guest, guest.further),
+            further=partial(self._in_guest, guests.further),
             programs=frozenset(self.spec.programs),
         )
 
     def _guest(self) -> Guest:
         flows = max(way.cross.flows if way.cross else 0 for way in self.spec.ways.values())
-        words = guest.tcp_words(guest.more_tcp_mib(_TCP_MIB + flows * _FLOW_MIB, _MEMORY_MIB))
+        words = guests.tcp_words(guests.more_tcp_mib(_TCP_MIB + flows * _FLOW_MIB, _MEMORY_MIB))
         return Guest(
             tasks=TASKS,
             memory_mib=self.request.memory_mib or _MEMORY_MIB,

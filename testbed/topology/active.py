@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from priolab.common.kernel_sampling import BatchSampler
+from priolab.common.process.processes import Process
 from priolab.netem.interface_counters import Received
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process.processes import Process
 
 FRONT_PORT = 443
 """The port of the server at the far end of the link."""

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import CrossSample
+from priolab.common.process.processes import module, wait_until
 from priolab.common.socket_diag import Connections
 from priolab.common.timeouts import HELPER_S
 from priolab.netem.link import Link
 from priolab.netem.shaper import also_from
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process.processes import module, wait_until
 from priolab.testbed.topology.active import ActiveCross
 from priolab.testbed.topology.end_settings import CrossTraffic
 from priolab.testbed.topology.namespace import Namespace

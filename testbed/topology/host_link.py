@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.errors import Unavailable
+from priolab.common.process import processes
 from priolab.netem.link import Link
-from priolab.testbed.process import processes
 from priolab.testbed.topology import rtnetlink
 from priolab.testbed.topology.link_namespace import LinkNamespace
 from priolab.testbed.topology.namespace import Host, Namespace

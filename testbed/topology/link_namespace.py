@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process.processes import Process, module, wait_until
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
@@ -15,7 +16,6 @@ from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.rate_limiter import changing, kernel_changes
 from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process.processes import Process, module, wait_until
 from priolab.testbed.topology.active import ActiveLink, Look, no_look
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT

@@ -19,10 +19,10 @@ from typing import Self
 
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.netlink import Conversation
+from priolab.common.process import processes
+from priolab.common.process.processes import Process
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot, read
 from priolab.netem.interface_counters import Received, read_counts, received
-from priolab.testbed.process import processes
-from priolab.testbed.process.processes import Process
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology.active import FRONT_PORT, Portrayed
 from priolab.testbed.topology.expected_settings import ExpectedSettings

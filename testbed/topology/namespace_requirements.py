@@ -7,12 +7,12 @@ from pathlib import Path
 
 from priolab.common.errors import RAISE_LIMIT, StepFailed, Unavailable
 from priolab.common.limits import too_low_for_run
+from priolab.common.process import processes
 from priolab.common.process.search_path import find
 from priolab.common.running import ProgramFailed, finished
 from priolab.netem.availability import TRIAL, lack_of_netem, refusal
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process import processes
 from priolab.testbed.topology.end_settings import FrontQdisc
 from priolab.testbed.topology.qdisc_check import check_qdisc
 

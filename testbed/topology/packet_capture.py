@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.errors import InvalidRun, StepFailed
+from priolab.common.process.processes import Process, wait_until
 from priolab.common.process.program_logs import tail
 from priolab.common.timeouts import HELPER_S
-from priolab.testbed.process.processes import Process, wait_until
 from priolab.testbed.topology.active import FRONT_PORT
 
 LAST_BLOCK_S = 1.0

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process import processes
 from priolab.common.process.search_path import find
 from priolab.netem.link import Link, Qdisc
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process import processes
 from priolab.testbed.topology.end_settings import FrontQdisc
 
 _UNKNOWN_TO_TC = "hence option"

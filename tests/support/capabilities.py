@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from priolab.common.process import supervisor
 from priolab.common.process.search_path import find
 from priolab.common.uring import Ring
 from priolab.experiments.commands.doctor import examine, link_options
@@ -23,7 +24,6 @@ from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.setup.tools import BROWSERS
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.testbed.guest import kernel, kernel_source
-from priolab.testbed.process import supervisor
 from tests.page import axe
 from tests.support import mptcp, stock_runner
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from priolab.testbed.process.processes import Process
+from priolab.common.process.processes import Process
 from tests.support.waiting import until
 
 SOON_S = 10.0

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from priolab.common.process.processes import Process
 from priolab.experiments.setup.installed import program_of
 from priolab.experiments.setup.npm import modules_of
 from priolab.proxy.certificates import issue
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.front import Process as FrontProcess
 from priolab.proxy.server import server_of
-from priolab.testbed.process.processes import Process
 from tests.support.origins import running_origin
 from tests.support.pages import maps_page, page_file
 

@@ -27,10 +27,10 @@ from priolab.common import clock_quality
 from priolab.common.errors import StepFailed
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.plan import Plan
+from priolab.common.process import processes
 from priolab.common.process.search_path import find
 from priolab.experiments.scenario.pages import Parameters, page_of
 from priolab.experiments.setup.origin_process import CLOCK, ONE_THREAD
-from priolab.testbed.process.processes import run
 
 _SIZE_BYTES = 700 * 1024
 _FRAME_BYTES = 8 * 1024
@@ -99,7 +99,7 @@ def _node_clock() -> dict[str, Any]:
     node = find("node")
     if node is None:
         raise StepFailed("Node's clock", "node is not installed")
-    clock: dict[str, Any] = json.loads(run([node, *ONE_THREAD, str(CLOCK)], step="Node's clock"))
+    clock: dict[str, Any] = json.loads(processes.run([node, *ONE_THREAD, str(CLOCK)], step="Node's clock"))
     return clock
 
 

@@ -22,8 +22,8 @@ from rich.table import Table
 from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import load_experiment, load_run
 from priolab.common.errors import ScenarioError
+from priolab.common.process.processes import die_with_parent
 from priolab.experiments.execution.pace import used_s
-from priolab.testbed.process.processes import die_with_parent
 
 _ROOT = Path(__file__).resolve().parents[2]
 _ROUNDS = 3

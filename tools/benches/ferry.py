@@ -24,17 +24,17 @@ from rich.table import Table
 
 from priolab.common.errors import StepFailed
 from priolab.common.packets import PACKET_BYTES
+from priolab.common.process import processes
+from priolab.common.process.processes import Process
 from priolab.netem.ferry import loops
 from priolab.netem.ferry.direction import Direction
 from priolab.netem.ferry.process import Order, ask
 from priolab.netem.ferry.ring import FRAMES, Ring
 from priolab.netem.link import Link
-from priolab.testbed.process.processes import Process, wait_until
-from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import ADDRESSES, TO_CLIENT, TO_FRONT, WIRE, wire_link
+from priolab.testbed import Namespace, wiring
 from tools.benches.processor_time import processor_s
 
-CLIENT_ADDRESS, FRONT_ADDRESS = ADDRESSES.client, ADDRESSES.front
+CLIENT_ADDRESS, FRONT_ADDRESS = wiring.ADDRESSES.client, wiring.ADDRESSES.front
 
 _SEED = 1
 _JOURNAL_NS = 10**7
@@ -68,7 +68,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
     """Yields client, link and front with veth pairs and routes. TCP's large packets (GSO) reach the link uncut."""
     with ExitStack() as stack:
         client, link, front = (stack.enter_context(Namespace(name)) for name in ("client", "link", "front"))
-        wire_link(client, link, front)
+        wiring.wire_link(client, link, front)
         yield client, link, front
 
 
@@ -76,7 +76,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
 def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
     """Yields client, link and front with a running ferry, which writes its files into the folder. Raises StepFailed."""
     with three_places() as (client, link, front):
-        for command in loops.commands(wanted, TO_CLIENT, TO_FRONT):
+        for command in loops.commands(wanted, wiring.TO_CLIENT, wiring.TO_FRONT):
             link.run(command)
         for name, value in loops.sysctls(wanted).items():
             link.write_sysctl(name, value)
@@ -91,7 +91,7 @@ def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
         asked.write_text(order.to_json())
         ferry = (sys.executable, "-m", "priolab.netem.ferry", str(asked))
         with link.start("the ferry", ferry, folder / "ferry.log") as process:
-            wait_until(order.socket.exists, _READY_S, process.check_alive, "the ferry")
+            processes.wait_until(order.socket.exists, _READY_S, process.check_alive, "the ferry")
             yield FerriedPlaces(client=client, link=link, front=front, process=process, order=order)
 
 
@@ -179,7 +179,7 @@ def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with ExitStack() as stack:
             rings = {}
-            for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, WIRE)):
+            for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, wiring.WIRE)):
                 with place.entered():
                     rings[name] = stack.enter_context(Ring(device))
             receiver = stack.enter_context(open_socket(places.client, socket.SOCK_DGRAM))

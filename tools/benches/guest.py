@@ -19,12 +19,11 @@ from rich.console import Console
 from rich.table import Table
 
 from priolab.common.errors import StepFailed
+from priolab.common.process.processes import die_with_parent
 from priolab.common.running import finished
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
-from priolab.testbed.guest import kernel, kernel_source
-from priolab.testbed.guest.kernel_patches.edit import Version
-from priolab.testbed.process.processes import die_with_parent
+from priolab.testbed import Version, kernel, kernel_source
 
 _PROGRAM = Path(__file__).with_name("micro.c")
 _STOP = Path(__file__).with_name("stop.c")

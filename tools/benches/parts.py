@@ -17,7 +17,7 @@ from priolab.common.errors import StepFailed
 from priolab.common.home import ROOT
 from priolab.common.process.search_path import find
 from priolab.experiments.setup.origin_process import ONE_THREAD, PAGE
-from priolab.testbed.guest import kernel
+from priolab.testbed import kernel
 from tools.benches.cost import Cost, alternately, cost_of
 from tools.benches.guest import guest_command
 

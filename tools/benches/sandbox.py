@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from priolab.common.home import ROOT
 from priolab.common.process.search_path import find
-from priolab.testbed.sandbox.sandbox import Sandbox
+from priolab.testbed import Sandbox
 
 _FOLDER = ROOT / "docs/examples/sandbox"
 _ROUNDS = 3

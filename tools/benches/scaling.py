@@ -21,6 +21,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import Table, places, with_places
 from priolab.common.documents import write_document
 from priolab.common.errors import StepFailed
+from priolab.common.process.processes import die_with_parent
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.pace import used_s
 from priolab.experiments.sweep.command import work_of_sweep
@@ -28,7 +29,6 @@ from priolab.experiments.sweep.sweep import SweepProgress, begin, estimate_here,
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.experiments.sweep.table import arm_results
 from priolab.extras.cluster import parcel
-from priolab.testbed.process.processes import die_with_parent
 from tools.benches import sampling
 from tools.benches.parts import parts
 from tools.benches.processor_time import processor_s

@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.table import Table
 
+from priolab.common.process.processes import die_with_parent
 from priolab.experiments.execution.pace import used_s
-from priolab.testbed.process.processes import die_with_parent
 from tools.benches.cost import Line, comparable, print_ratios
 
 _ROOT = Path(__file__).resolve().parents[2]

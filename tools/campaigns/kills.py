@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from priolab.common.descriptors import with_descendants
-from priolab.testbed.process.supervisor import group_of
+from priolab.common.process import supervisor
 from tests.support.endings import Traces, words_of
 from tests.support.lab import Done, Lab, done_in, make_lab
 from tests.support.punctuality import any_late, until_punctual
@@ -142,7 +142,7 @@ class Trials:
             after_s = chance.uniform(*_WINDOW) * whole.took_s
             time.sleep(after_s)
             traces.look(running.pid)
-            groups = [group for path in lab.temporary.iterdir() if (group := group_of(path.name))]
+            groups = [group for path in lab.temporary.iterdir() if (group := supervisor.group_of(path.name))]
             projects = [f"name=priolab-{experiment.stem}-" for experiment in lab.results.glob("*.partial")]
             kind, words = _kill_one(_processes(running.pid, projects), chance)
             killed_s = time.monotonic()

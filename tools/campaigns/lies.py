@@ -25,7 +25,7 @@ from typing import Any
 
 from priolab.netem import calibration
 from priolab.proxy.server import catalogue
-from priolab.testbed.process.command_process import keep_guests
+from priolab.testbed import keep_guests
 from tests.support.capabilities import present
 from tests.support.together import together
 from tools.campaigns.deviations import ADDRESSES, Deviation, draw

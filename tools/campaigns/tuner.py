@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from priolab.testbed.topology.cgroup import own_group
+from priolab.testbed import own_group
 from tests.support.echo import lowat_of, serving, talk
 from tests.support.tuner.service import is_gone, tuning
 from tests.support.waiting import until

@@ -27,7 +27,7 @@ from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.reading import read_journal
 from priolab.common.home import ROOT
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
-from priolab.testbed.topology.cgroup import own_group
+from priolab.testbed import own_group
 from tests.support.echo import serving, talk
 from tests.support.lab import make_lab
 from tests.support.tuner.law import follows

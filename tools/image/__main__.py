@@ -16,7 +16,7 @@ from pathlib import Path
 from priolab.common.errors import LabError
 from priolab.common.home import ROOT
 from priolab.experiments.hosts.containers import docker_engine
-from priolab.testbed.guest import kernel
+from priolab.testbed import kernel
 
 NAME = "priolab/lab"
 _DOCKERFILE = Path(__file__).with_name("Dockerfile")

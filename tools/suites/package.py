@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed.topology.cgroup import own_group
+from priolab.testbed import own_group
 from tools.suites import tree as trees
 from tools.suites.tree import CannotMake, Tree
 from tools.tuner_package import pack

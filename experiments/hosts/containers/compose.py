@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process import processes
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel, image_packages
 from priolab.experiments.hosts.containers.node_route import node_route
 from priolab.experiments.hosts.containers.root_image import make_base, root_of_image
@@ -30,7 +31,6 @@ from priolab.netem.link import Qdisc
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.server import SUITES, server_of
-from priolab.testbed.process.processes import module
 
 
 class Compose(HostKernel):
@@ -153,7 +153,7 @@ class Compose(HostKernel):
             engine_kernel.ARM_KERNEL: engine_kernel.asked().told(),
         }
         words = [f"{name}={value}" for name, value in told.items()]
-        return ["env", *words, *module("priolab.experiments.run.process"), str(folder.path)]
+        return ["env", *words, *processes.module("priolab.experiments.run.process"), str(folder.path)]
 
     def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns the containers of a new compose project."""

@@ -10,8 +10,8 @@ from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.setup.debian_tree import root_at
 from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.certificate_files import certificates_in
-from priolab.testbed.topology import packet_capture as tap
-from priolab.testbed.topology.end_words import LOWAT_MOST
+from priolab.testbed import end_words
+from priolab.testbed import packet_capture as tap
 
 
 class ComposeOverride:
@@ -38,7 +38,7 @@ class ComposeOverride:
             "NATIVE": scenario.native,
             "BUFFERING": scenario.buffering,
             "RECORD": str(scenario.record_bytes or "stock"),
-            "LOWAT": str(scenario.lowat_bytes or LOWAT_MOST),
+            "LOWAT": str(scenario.lowat_bytes or end_words.LOWAT_MOST),
             "SNDBUF": str(sndbuf),
             "SNDBUF_MOST": str(most),
             "CC": scenario.congestion_control if self.cc_by_sysctl else "reno",

@@ -20,6 +20,7 @@ from priolab.common.descriptors import read_beginning
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.formats.files import write_json
 from priolab.common.formats.samples import OptionsSample
+from priolab.common.process.processes import Process
 from priolab.common.process.program_logs import tail
 from priolab.common.timeouts import READY_S
 from priolab.common.tuning import TunerKind
@@ -45,10 +46,8 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.gauge import ENDED
-from priolab.testbed.process.processes import Process
-from priolab.testbed.topology import packet_capture as tap
-from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, no_look
-from priolab.testbed.topology.cgroup import group_of
+from priolab.testbed import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, cgroup, no_look
+from priolab.testbed import packet_capture as tap
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
@@ -325,7 +324,7 @@ class Containers:
             raise Unavailable("LOWAT=auto", _ELSEWHERE, INSTEAD)
         namespace = int(self._services.run("gauge", ["python3", "-m", "priolab.proxy.gauge", "namespace"]))
         try:
-            group = group_of(pid)
+            group = cgroup.group_of(pid)
         except OSError as error:
             raise Unavailable("LOWAT=auto", error.strerror or str(error), INSTEAD) from error
         return tuning(group, self._tuner, scenario, folder, namespace)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from priolab.common import home
 from priolab.common.errors import StepFailed, TimedOut, Unavailable
+from priolab.common.process import processes
+from priolab.common.process.processes import Process
 from priolab.common.process.search_path import find
 from priolab.common.timeouts import READY_S
 from priolab.experiments.hosts.experiment_hosts import run_label
@@ -16,8 +18,6 @@ from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.debian_tree import Root
 from priolab.experiments.setup.programs import unknown
-from priolab.testbed.process import processes
-from priolab.testbed.process.processes import Process
 
 BASE = "debian:bookworm-slim"
 ARM_TAG = "PRIOLAB_ARM_TAG"

@@ -9,8 +9,7 @@ Rules:
 import json
 from collections.abc import Callable, Sequence
 
-from priolab.testbed.topology.active import Portrayed
-from priolab.testbed.topology.expected_settings import ExpectedSettings
+from priolab.testbed import ExpectedSettings, Portrayed
 
 _SEEN = ("client", "front", "link")
 HIDDEN = ("origin",)

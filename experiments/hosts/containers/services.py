@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from priolab.common.process import processes
+from priolab.common.process.processes import Process
 from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.hosts.containers.docker_engine import STEP_S
-from priolab.testbed.process import processes
-from priolab.testbed.process.processes import Process
 
 END_S = 1.0
 """The most seconds until a container that has ended is reported."""

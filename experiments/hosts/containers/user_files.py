@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.common.errors import TimedOut, Unavailable
+from priolab.common.process import processes
 from priolab.common.process.search_path import program_environment
 from priolab.common.running import TookTooLong, finished
 from priolab.experiments.scenario.scenario import Scenario
@@ -19,7 +20,6 @@ from priolab.experiments.setup.installed import program_of
 from priolab.experiments.setup.programs import remedy_for
 from priolab.experiments.setup.user_program import OwnProgram, inspected, version_in
 from priolab.proxy.server import Server, catalogue
-from priolab.testbed.process import processes
 
 INSIDE = Path("/priolab-own")
 """The folder of the user's files in the front's container."""

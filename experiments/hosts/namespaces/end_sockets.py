@@ -14,7 +14,7 @@ from priolab.common.descriptors import borrow, sockets_of
 from priolab.common.formats.samples import OptionsSample
 from priolab.proxy.all_connections import AllConnections
 from priolab.proxy.socket_options import OptionsJournal, options_of, options_of_new
-from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed import Namespace
 
 
 class EndSockets:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from priolab.common.errors import StepFailed
+from priolab.common.process.processes import Process
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
 from priolab.experiments.scenario.service import Service
 from priolab.netem.calibration import Calibration, Tolerance
@@ -19,9 +20,7 @@ from priolab.netem.link_probe import NearEnd, respond
 from priolab.proxy.front import Front, Start
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.readiness import NotReady
-from priolab.testbed.process.processes import Process
-from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.pair import CC
+from priolab.testbed import Namespace, pair
 
 _FAR_END_S = 5.0
 _PASSED_ON = ("HOME", "LANG", "TMPDIR")
@@ -79,7 +78,7 @@ def started(
                 process = cast("Process", stack.enter_context(running))
         except NotReady as error:
             raise StepFailed(name, str(error), settings.log.resolve()) from error
-        if place.read_sysctl(CC) != congestion_control:
+        if place.read_sysctl(pair.CC) != congestion_control:
             try:
                 choose_congestion_control(process.pid, congestion_control)
             except OSError as error:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from priolab.common.errors import StepFailed
-from priolab.testbed.process.processes import Process
+from priolab.common.process.processes import Process
 
 _MS_BIND, _MS_REC = 0x1000, 0x4000  # <linux/mount.h>
 _MNT_DETACH = 2

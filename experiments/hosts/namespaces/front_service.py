@@ -11,10 +11,10 @@ from pathlib import Path
 from priolab.common.descriptors import read_beginning, with_descendants
 from priolab.common.errors import InvalidRun, StepFailed
 from priolab.common.formats.samples import ServiceSpan
+from priolab.common.process.processes import Process
 from priolab.common.procfs import number_in
 from priolab.experiments.scenario.service import Service
 from priolab.proxy.front import Start
-from priolab.testbed.process.processes import Process
 
 _KERNELS = Path("/sys/module/um_arch/parameters/service")  # rules 1 and 5
 _NONE = Service(wake_ns=0, kb_ns=0)

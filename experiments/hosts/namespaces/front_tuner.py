@@ -11,8 +11,7 @@ from priolab.experiments.hosts.experiment_hosts import ActiveTuner
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune
-from priolab.testbed.topology.active import FRONT_PORT
-from priolab.testbed.topology.cgroup import own_group
+from priolab.testbed import FRONT_PORT, own_group
 
 _NO_LIMIT = 2**32 - 1
 INSTEAD = "use FABRIC=virtual, or a fixed LOWAT"

@@ -15,6 +15,7 @@ from priolab.client import __main__ as client
 from priolab.common import clock_quality
 from priolab.common.clock_route import ClockRoute, route_of
 from priolab.common.errors import StepFailed
+from priolab.common.process.processes import CopiedProcess, Process
 from priolab.common.process.program_logs import tail
 from priolab.common.process.search_path import program_environment
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
@@ -37,20 +38,17 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.sampler import FrontLost, Sampler
-from priolab.testbed.process.processes import CopiedProcess, Process
-from priolab.testbed.topology import packet_capture as tap
-from priolab.testbed.topology import pair
-from priolab.testbed.topology.active import FRONT_PORT, ActiveCross, ActiveLink, Portrayed
-from priolab.testbed.topology.cross_traffic import crossing
-from priolab.testbed.topology.link_namespace import LinkNamespace
-from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.pair import LOWAT, WMEM
-from priolab.testbed.topology.wiring import (
-    ADDRESSES,
-    WIRE,
-    gso_segments,
-    wire_origin,
-    wire_qdisc,
+from priolab.testbed import (
+    FRONT_PORT,
+    ActiveCross,
+    ActiveLink,
+    LinkNamespace,
+    Namespace,
+    Portrayed,
+    cross_traffic,
+    packet_capture,
+    pair,
+    wiring,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ def tuner_of(spec: RunSpec, group_name: str) -> "FrontTuner | None":
 class Namespaces:
     """The four places of a run as namespaces. A context manager, whose exit removes the places."""
 
-    addresses = ADDRESSES
+    addresses = wiring.ADDRESSES
     python = sys.executable
     server_folder: Path | None = None
     as_root = os.geteuid() == 0
@@ -126,7 +124,7 @@ class Namespaces:
             if self._via is not None:
                 self.second = stack.enter_context(SecondHop(self._front, self._usual, self._via, self._back_s))
                 before_origin = self.second.place
-            wire_origin(before_origin, self._origin)
+            wiring.wire_origin(before_origin, self._origin)
             self._before_origin = before_origin
             self._begin_portraits()
             self._stack = stack.pop_all()
@@ -205,10 +203,10 @@ class Namespaces:
         front = self._front
         return {
             "tcp_ecn": [int(place.read_sysctl(pair.ECN)) for place in (self._client, front)],
-            "lowat": int(front.read_sysctl(LOWAT)),
-            "tcp_wmem": front.read_sysctl(WMEM),
-            "gso_segments": gso_segments(front),
-            "front_qdisc": wire_qdisc(front),
+            "lowat": int(front.read_sysctl(pair.LOWAT)),
+            "tcp_wmem": front.read_sysctl(pair.WMEM),
+            "gso_segments": wiring.gso_segments(front),
+            "front_qdisc": wiring.wire_qdisc(front),
         }
 
     @contextmanager
@@ -278,7 +276,7 @@ class Namespaces:
     ) -> AbstractContextManager[ActiveCross]:
         """Runs the cross traffic from a namespace of its own behind the link."""
         assert scenario.cross_traffic is not None, "the caller has looked"
-        return crossing(
+        return cross_traffic.crossing(
             self._client,
             self._link,
             scenario.link,
@@ -329,8 +327,11 @@ class Namespaces:
         """Captures packets on the client's wire to the link, and on the front's wire to the link."""
         with ExitStack() as stack:
             taps = []
-            for place, end in ((self._client, tap.ENDS["client"]), (self._front, tap.ENDS["front"])):
-                taps.append(stack.enter_context(place.capturing(program, WIRE, folder / f"{end}.pcap")))
+            for place, end in (
+                (self._client, packet_capture.ENDS["client"]),
+                (self._front, packet_capture.ENDS["front"]),
+            ):
+                taps.append(stack.enter_context(place.capturing(program, wiring.WIRE, folder / f"{end}.pcap")))
             yield taps
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:

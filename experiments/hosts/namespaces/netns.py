@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from priolab.common.process import processes
 from priolab.common.process.search_path import find
 from priolab.experiments.hosts.experiment_hosts import Places, run_label
 from priolab.experiments.hosts.fabric import HostKernel
@@ -15,9 +16,7 @@ from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
 from priolab.netem import calibration
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process import processes
-from priolab.testbed.topology import cgroup, namespace_requirements
-from priolab.testbed.topology.namespace_requirements import entering, no_netem
+from priolab.testbed import cgroup, namespace_requirements
 
 
 class Netns(HostKernel):
@@ -41,7 +40,10 @@ class Netns(HostKernel):
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:
         """Returns (netem, reason), then (ferry, reason). reason: why the shaper is unavailable; None if available."""
-        return ((Shaper.NETEM, no_netem()), (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"))
+        return (
+            (Shaper.NETEM, namespace_requirements.no_netem()),
+            (Shaper.FERRY, None if find("ethtool") else "ethtool is not installed"),
+        )
 
     def tools(self, scenario: Scenario, *, capture: bool) -> Tools:
         """Returns the programs of this machine."""
@@ -61,7 +63,7 @@ class Netns(HostKernel):
             afterwards.write_text(cgroup.removal(run_label(folder), scratch))
             afterwards.chmod(0o755)
         arm = [*processes.module("priolab.experiments.run.process"), str(folder.path)]
-        return ["env", f"TMPDIR={scratch}", *entering(), *arm]
+        return ["env", f"TMPDIR={scratch}", *namespace_requirements.entering(), *arm]
 
     def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
         """Returns places that are network namespaces of this machine's kernel."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
+from priolab.common.process.processes import Process
 from priolab.experiments.hosts.experiment_hosts import SECOND_PORT, Sampling
 from priolab.experiments.hosts.namespaces import front_place
 from priolab.experiments.hosts.namespaces.front_place import End
@@ -15,20 +16,13 @@ from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.connections import ConnectionSampler
 from priolab.proxy.front import Front
-from priolab.testbed.process.processes import Process
-from priolab.testbed.topology import packet_capture as tap
-from priolab.testbed.topology import pair
-from priolab.testbed.topology.active import ActiveLink
-from priolab.testbed.topology.link_namespace import LinkNamespace
-from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.pair import LOWAT, WMEM
-from priolab.testbed.topology.wiring import BEFORE_SECOND, SECOND, TO_SECOND, WIRE, wire_hop
+from priolab.testbed import ActiveLink, LinkNamespace, Namespace, packet_capture, pair, wiring
 
 
 class SecondHop:
     """The places of the second hop. A context manager, whose exit removes them."""
 
-    address = SECOND
+    address = wiring.SECOND
 
     def __init__(self, front: Namespace, usual: Shaper | None, via: Via, back_s: int | None = None) -> None:
         """front: the place of the front. usual: the shaper for SHAPER=auto, as for LinkNamespace.
@@ -51,7 +45,7 @@ class SecondHop:
             self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="hop-")))
             self.place.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
             self._link.write_sysctl("net.ipv4.ip_forward", "1")
-            wire_hop(self._front, self._link, self.place)
+            wiring.wire_hop(self._front, self._link, self.place)
             self._stack = stack.pop_all()
         return self
 
@@ -69,7 +63,7 @@ class SecondHop:
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the second front's place: lowat and tcp_wmem."""
-        return {"lowat": int(self.place.read_sysctl(LOWAT)), "tcp_wmem": self.place.read_sysctl(WMEM)}
+        return {"lowat": int(self.place.read_sysctl(pair.LOWAT)), "tcp_wmem": self.place.read_sysctl(pair.WMEM)}
 
     def start_front(self, front: Front, scenario: Scenario, origin: Process) -> AbstractContextManager[Process]:
         """Starts the second front, and waits until it answers a request."""
@@ -86,14 +80,14 @@ class SecondHop:
 
     def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Measures the link between the fronts, as Places.calibrate does for the client's link."""
-        near, far = End(place=self._front, address=BEFORE_SECOND), End(place=self.place, address=SECOND)
+        near, far = End(place=self._front, address=wiring.BEFORE_SECOND), End(place=self.place, address=wiring.SECOND)
         return front_place.calibrate(near, far, self._via.link, tolerance, pid)
 
     @contextmanager
     def sampling(self, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
         """Samples the second front's sockets of all connections from the front, into connections.jsonl."""
         with self.place.entered():
-            sampler = ConnectionSampler(BEFORE_SECOND, SECOND_PORT, folder, interval_ns)
+            sampler = ConnectionSampler(wiring.BEFORE_SECOND, SECOND_PORT, folder, interval_ns)
         with sampler:
             yield Sampling(look=sampler.look)
 
@@ -102,7 +96,7 @@ class SecondHop:
         """Captures the packets between the fronts at both ends, into front.pcap and second.pcap."""
         with ExitStack() as stack:
             taps = []
-            wires = ((self._front, TO_SECOND), (self.place, WIRE))
-            for (place, device), end in zip(wires, tap.HOP_ENDS, strict=True):
+            wires = ((self._front, wiring.TO_SECOND), (self.place, wiring.WIRE))
+            for (place, device), end in zip(wires, packet_capture.HOP_ENDS, strict=True):
                 taps.append(stack.enter_context(place.capturing(program, device, folder / f"{end}.pcap", SECOND_PORT)))
             yield taps

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from priolab.common.errors import InvalidRun
-from priolab.testbed.topology.active import Portrayed
+from priolab.testbed import Portrayed
 
 _KIND = ", kind"
 BEFORE, STANDING, AFTER = "before the loads", "when the connection stood", "after the loads"

@@ -11,8 +11,7 @@ from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, Via
 from priolab.netem import qdisc_verification
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
-from priolab.testbed.topology.end_words import LOWAT_MOST
-from priolab.testbed.topology.pair import LOWAT, WMEM
+from priolab.testbed import end_words, pair
 
 _NEVER_NS = 2**63
 _UNSEEN_NS = 3 * 10**9
@@ -61,9 +60,9 @@ def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None
 def _check_sysctls(
     lowat_bytes: int | None, sndbuf_bytes: int | None, observed: Mapping[str, Any], of: str = ""
 ) -> None:
-    _agree(f"{LOWAT}{of}", lowat_bytes or LOWAT_MOST, observed["lowat"])
+    _agree(f"{pair.LOWAT}{of}", lowat_bytes or end_words.LOWAT_MOST, observed["lowat"])
     if sndbuf_bytes is not None:
-        _agree(f"{WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
+        _agree(f"{pair.WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -72,7 +71,7 @@ def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None
     For containers, of which the lab has no pictures. before, after: the settings in the front's place, as read then.
     """
     for name, value in after.items():
-        _agree(f"{LOWAT if name == 'lowat' else name} after the loads", before[name], value)
+        _agree(f"{pair.LOWAT if name == 'lowat' else name} after the loads", before[name], value)
 
 
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
@@ -110,7 +109,7 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
         found = observed["socket_lowat"]
         if found != [0]:
-            remedy = _PLAIN_TCP if found == [LOWAT_MOST] else ""
+            remedy = _PLAIN_TCP if found == [end_words.LOWAT_MOST] else ""
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", [0], found, remedy)
     if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
@@ -118,10 +117,10 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 def check_sysctl(scenario: Scenario, processes: Sequence[ProcessSample]) -> None:
     """Checks that the sysctl of LOWAT had its value at each sample of the front's process. Raises InvalidRun."""
-    asked = scenario.lowat_bytes or LOWAT_MOST
+    asked = scenario.lowat_bytes or end_words.LOWAT_MOST
     for sample in processes:
         if sample.sysctl_bytes not in (None, asked):
-            raise InvalidRun(f"{LOWAT} while the pages loaded", asked, sample.sysctl_bytes)
+            raise InvalidRun(f"{pair.LOWAT} while the pages loaded", asked, sample.sysctl_bytes)
 
 
 def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import LabError, ScenarioError
-from priolab.testbed.sandbox.sandbox import Place, Sandbox
+from priolab.testbed.sandbox.sandbox import Host, Sandbox
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -58,8 +58,8 @@ def _sandbox(here: Path, family: str, fabric: str = "virtual", **link: str) -> S
     accept = [sys.executable, "accept.py"]
     return Sandbox(
         DELAY="10ms",
-        server=Place(accept, DELAY_UP="5ms"),
-        places={"phone": Place(accept, DELAY="80ms", **link), "empty": Place()},
+        server=Host(accept, DELAY_UP="5ms"),
+        hosts={"phone": Host(accept, DELAY="80ms", **link), "empty": Host()},
         wait={"phone": 80},
         ipv6=family == "ipv6",
         folder=here,
@@ -146,29 +146,29 @@ def test_the_congestion_control(here: Path, fabric: str) -> None:
 
 def test_sixteen_places(here: Path) -> None:
     """The last of sixteen is reached as the first is."""
-    places = {f"p{number}": Place() for number in range(13)} | {"phone": Place(f"{sys.executable} accept.py")}
-    with Sandbox(places=places, wait={"phone": "any"}, folder=here) as sandbox:
+    places = {f"p{number}": Host() for number in range(13)} | {"phone": Host(f"{sys.executable} accept.py")}
+    with Sandbox(hosts=places, wait={"phone": "any"}, folder=here) as sandbox:
         result = sandbox.run([sys.executable, "connect.py", "phone"]).check()
     assert result.out.startswith("phone 198.18.23.2 ")
 
 
 def test_endings(here: Path) -> None:
     """A place whose program fails does not end the run, but one that is waited for, or is not found, does."""
-    with pytest.raises(ScenarioError, match=r"^place=tablet is not allowed; allowed: client, server, phone$"):
-        Sandbox(places={"phone": ""}, wait={"tablet": 80})
+    with pytest.raises(ScenarioError, match=r"^host=tablet is not allowed; allowed: client, server, phone$"):
+        Sandbox(hosts={"phone": ""}, wait={"tablet": 80})
     with pytest.raises(ScenarioError, match=r"^phone\.CC=bbr is not allowed; allowed: the knobs of a link: "):
-        Sandbox(places={"phone": Place("call", CC="bbr")})
-    with Sandbox(places={"phone": ["sh", "-c", "echo no luck; exit 4"]}, folder=here) as sandbox:
+        Sandbox(hosts={"phone": Host("call", CC="bbr")})
+    with Sandbox(hosts={"phone": ["sh", "-c", "echo no luck; exit 4"]}, folder=here) as sandbox:
         result = sandbox.run("sleep 1").check()
         assert result.outcome.codes == {"phone": 4, "client": 0}
         assert result.written("phone", "out") == b"no luck\n"
     with (
-        Sandbox(places={"phone": ["sh", "-c", "echo no luck; exit 4"]}, wait={"phone": "any"}, folder=here) as sandbox,
+        Sandbox(hosts={"phone": ["sh", "-c", "echo no luck; exit 4"]}, wait={"phone": "any"}, folder=here) as sandbox,
         pytest.raises(LabError, match=r"the place phone ended with exit code 4 before it listened: no luck$"),
     ):
         sandbox.run("true")
     with (
-        Sandbox(places={"phone": "nothing"}, folder=here) as sandbox,
+        Sandbox(hosts={"phone": "nothing"}, folder=here) as sandbox,
         pytest.raises(LabError, match=r"the place phone's program nothing is not found; install it, such as "),
     ):
         sandbox.run("true")

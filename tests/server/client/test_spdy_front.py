@@ -19,9 +19,9 @@ from priolab.client.priorities import Priorities
 from priolab.client.spdy.engine import SpdyEngine
 from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Plan, Protocol
+from priolab.common.process.processes import Process
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.readiness import ask
-from priolab.testbed.process.processes import Process
 from tests.support.fronts import NAME, SIZE, running_front, settings_of
 from tests.support.origins import running_origin
 from tests.support.pages import maps_plan

@@ -11,8 +11,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from priolab.common.process.processes import Process
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
-from priolab.testbed.process.processes import Process
 
 _PATIENCE_S = 20.0
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from priolab.common.descriptors import process_ids, stat
+from priolab.common.process.processes import Process, wait_until
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import ask
 from priolab.proxy.server import catalogue
-from priolab.testbed.process.processes import Process, wait_until
 from tests.server.reader import WINDOW, asking
 from tests.support.capabilities import each
 from tests.support.fronts import NAME, running_front, settings_of

@@ -19,12 +19,12 @@ from priolab.client.priorities import Priorities
 from priolab.common.errors import StepFailed
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import ProcessSample, SocketSample
+from priolab.common.process.processes import Process
 from priolab.proxy import readiness
 from priolab.proxy.certificates import issue
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import NotReady, ask, wait_until_ready
 from priolab.proxy.sampler import Sampler
-from priolab.testbed.process.processes import Process
 from tests.support.fronts import NAME, SIZE, free_port, running_front, settings_of
 from tests.support.origins import running_origin
 from tests.support.pages import maps_plan

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import Unavailable
-from priolab.testbed.process import jobs, supervisor
+from priolab.common.process import supervisor
+from priolab.testbed.process import jobs
 from priolab.testbed.process.command_process import Work
 
 

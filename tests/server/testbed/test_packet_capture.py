@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import InvalidRun, StepFailed
-from priolab.testbed.process.processes import Process
+from priolab.common.process.processes import Process
 from priolab.testbed.topology import packet_capture as tap
 
 _LISTENING = "echo tcpdump: listening on wire, snapshot length 262144 bytes >&2"

@@ -10,7 +10,7 @@ from priolab.common.errors import StepFailed, Unavailable
 from priolab.experiments.commands import first_run
 from priolab.experiments.commands.console import Report
 from priolab.experiments.hosts.namespaces.netns import Netns
-from priolab.testbed.guest import kernel
+from priolab.testbed.guest import guest_requirements, kernel
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
         return _Request()
 
     monkeypatch.setattr(first_run, "request_from", request_from)
-    monkeypatch.setattr(first_run, "builds_guests", lambda: True)
+    monkeypatch.setattr(guest_requirements, "builds_guests", lambda: True)
     monkeypatch.setattr(kernel, "is_built", lambda: False)
     return requests
 

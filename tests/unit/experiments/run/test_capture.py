@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process import processes
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Manner, Request, arms_for
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run import capture
 from priolab.experiments.run.fabrics import FABRICS
-from priolab.testbed.process import processes
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process import processes
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.link import Qdisc
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process import processes
 from priolab.testbed.topology.qdisc_check import check_qdisc
 
 _KNOWN = "Usage: ... pie [ limit PACKETS ]"

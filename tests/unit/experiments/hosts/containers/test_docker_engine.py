@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from priolab.common.errors import StepFailed, TimedOut, Unavailable
+from priolab.common.process import processes
 from priolab.common.running import TookTooLong
 from priolab.experiments.execution import experiment
 from priolab.experiments.hosts.containers import docker_engine, image_packages
-from priolab.testbed.process import processes
 
 _look_for_compose = docker_engine.compose_command.__wrapped__
 """Looks for compose anew at each call."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process import processes
 from priolab.experiments.hosts.containers import engine_kernel
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.containers.compose_override import ComposeOverride
@@ -15,7 +16,6 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.process import processes
 from tests.support.builders import maps
 
 _WITHOUT_NETEM = "Error: Specified qdisc kind is unknown."

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from priolab.common.errors import TimedOut
+from priolab.common.process import processes
 from priolab.experiments.hosts.containers import image_packages
-from priolab.testbed.process import processes
 
 _WANTED = [("lab/origin:1", "nodejs"), ("lab/front:1", "nginx"), ("lab/front:1", "curl")]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import InvalidRun
+from priolab.common.process.processes import Process
 from priolab.experiments.hosts.namespaces import front_service
 from priolab.experiments.hosts.namespaces.front_service import serving
 from priolab.experiments.scenario.service import Service
-from priolab.testbed.process.processes import Process
 
 _SERVICE = Service(wake_ns=20_000, kb_ns=1000)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from priolab.common.errors import StepFailed
-from priolab.testbed.process import processes
+from priolab.common.process import processes
 from priolab.testbed.topology import namespace_requirements
 
 _UNKNOWN = "ended with exit code 2: Error: Specified qdisc kind is unknown."

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import StepFailed
+from priolab.common.process.processes import Process, run, wait_until
 from priolab.common.process.search_path import search_path
-from priolab.testbed.process.processes import Process, run, wait_until
 
 _SOON_S = 5.0
 

@@ -14,7 +14,7 @@ from tests.support.waiting import until
 _WORK = """
 import time
 from pathlib import Path
-from priolab.testbed.process.scratch import scratch_folder
+from priolab.common.process.scratch import scratch_folder
 with scratch_folder("kept-") as folder:
     (folder / "below").mkdir()
     (folder / "below" / "file").touch()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from priolab.common.process import supervisor
 from priolab.experiments.hosts.containers import docker_engine
-from priolab.testbed.process import supervisor
 
 
 def leave(scratch: Path, script: str) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from priolab.common.process import supervisor
 from priolab.common.process.search_path import program_environment
-from priolab.testbed.process import supervisor
 
 
 @contextmanager

@@ -1,0 +1,62 @@
+"""The engine's face: what priolab.testbed names is there, and nobody else imports a module of the engine."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from priolab import testbed
+from priolab.common.home import ROOT
+
+_ENGINE = "priolab.testbed"
+_OTHERS = ("analysis", "client", "common", "experiments", "extras", "netem", "priolab", "proxy", "tools")
+
+
+def _modules() -> Iterator[Path]:
+    for name in _OTHERS:
+        for path in (ROOT / name).rglob("*.py"):
+            inner = path.relative_to(ROOT).parts
+            linked = any(folder.is_symlink() for folder in path.parents)
+            if "tests" not in inner and not linked:
+                yield path
+
+
+def _of_the_engine(tree: ast.AST) -> Iterator[str]:
+    """Returns the modules of the engine that a module imports, but for its face."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{_ENGINE}."):
+            yield node.module
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.startswith(f"{_ENGINE}."))
+
+
+def test_nobody_else_imports_a_module_of_the_engine() -> None:
+    """The lab, the extras and the tools import names of priolab.testbed alone. Tests of the engine may look inside."""
+    found = {path: list(_of_the_engine(ast.parse(path.read_text()))) for path in _modules()}
+    assert len(found) > 300
+    assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
+    assert list(_of_the_engine(ast.parse("from priolab.testbed.guest import kernel"))) == ["priolab.testbed.guest"]
+
+
+def test_what_the_face_names_is_there() -> None:
+    """Type checkers see the names that programs get, and each is found."""
+    tree = ast.parse(Path(testbed.__file__).read_text())
+    typed = {
+        each.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names if each.asname
+    }
+    named = {name for name in testbed.__dir__() if not name.startswith("_")}
+    assert typed <= named
+    assert all(getattr(testbed, name) is not None for name in typed)
+    code = "from priolab import testbed; print(*testbed.__dir__())"
+    fresh = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    offered = {name for name in fresh.stdout.split() if not name.startswith("_")}
+    assert offered - {"TYPE_CHECKING", "lazy_names"} == typed
+
+
+def test_an_unknown_name_is_refused() -> None:
+    """As for any module, the error names the module and the name."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from priolab.testbed import Nobody"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert "cannot import name 'Nobody' from 'priolab.testbed'" in done.stderr
