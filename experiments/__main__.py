@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
 
+from priolab.common.exit_codes import signalled
 from priolab.common.process.interruption import STOPS
 from priolab.common.process.streams import open_streams, written
 
@@ -53,7 +54,7 @@ def _from_now_on(handler: Callable[[int, FrameType | None], None] | signal.Handl
 def _end(number: int, _: FrameType | None) -> None:
     with suppress(OSError):
         os.write(2, f"priolab: interrupted by {signal.Signals(number).name}; nothing was kept\n".encode())
-    os._exit(128 + number)
+    os._exit(signalled(number))
 
 
 if __name__ == "__main__":

@@ -21,12 +21,12 @@ from importlib import import_module
 from pathlib import Path
 
 from priolab.common.errors import LabError, ScenarioError
+from priolab.common.exit_codes import ExitCode, signalled
 from priolab.common.formats.files import FolderError
 from priolab.common.process.interruption import Interrupted, raise_interrupted
 from priolab.experiments.commands.console import Report
 from priolab.experiments.setup import extras
 
-_BAD_INPUT = 2
 _ABOUT = (
     "The priority lab shows, measures and explains why HTTP/2 prioritization fails when a server hands its bytes to the"
     " kernel too early."
@@ -47,14 +47,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Path.cwd()
     except OSError as error:
         Report().complain(f"the current folder cannot be used: {error.strerror}; change to another")
-        return 1
+        return ExitCode.NOT_OK
     if sys.platform != "linux" and words and words[0] not in _ANYWHERE and not words[0].startswith("-"):
         Report().complain(
             f"`priolab {words[0]}` needs Linux, and this system is {sys.platform}; use the image of the lab "
             "(docs/guide/fabrics.md) or a virtual machine. "
             f"Here you can use {', '.join(sorted(_ANYWHERE))}"
         )
-        return 1
+        return ExitCode.NOT_OK
     options = Namespace(kept=None, print_folder=False)  # kept: a function that says what an interruption leaves
     report = Report()
     try:
@@ -70,22 +70,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from priolab.experiments.commands.drawing import no_figures
 
         report.complain(no_figures() or str(error))
-        return 1
+        return ExitCode.NOT_OK
     except BrokenPipeError:  # the reader closed the pipe; Python's remaining output must not fail at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return signalled(signal.SIGPIPE)
     except ScenarioError as error:
         report.complain(str(error))
-        return _BAD_INPUT
+        return ExitCode.BAD_INPUT
     except (LabError, FolderError) as error:
         report.complain(str(error))
-        return 1
+        return ExitCode.NOT_OK
     except MemoryError:
         report.complain(f"there is not enough memory; {_kept(options)}")
-        return 1
+        return ExitCode.NOT_OK
     except OSError as error:  # for example a full disk
         report.complain(f"{error.filename or 'writing'}: {error.strerror or error}; {_kept(options)}")
-        return 1
+        return ExitCode.NOT_OK
     except Interrupted as interruption:
         report.complain(f"interrupted by {interruption.name}; {_kept(options)}")
         return interruption.code

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
+from priolab.common.exit_codes import outcome
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.drawing import drawing, no_figures, timeline
 from priolab.experiments.commands.first_run import FirstRun, build_afterwards, first_run
@@ -75,7 +76,7 @@ def run(options: Namespace, report: Report) -> int:
         experiment = load_experiment(folder)
         if options.print_folder:
             print(folder)
-            return 0 if all(run.status == "ok" for run in experiment.runs) else 1
+            return outcome(ok=all(run.status == "ok" for run in experiment.runs))
         summary = summarize(experiment)
         report.summary(summary)
         if lack is None:
@@ -89,4 +90,4 @@ def run(options: Namespace, report: Report) -> int:
     if first.builds_afterwards:
         options.kept = lambda: f"{folder} is complete, and the next build of the kernel continues where this one ended"
         build_afterwards(report, build)
-    return 0 if summary["status"] == "ok" else 1
+    return outcome(ok=summary["status"] == "ok")

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
 from priolab.common.errors import StepFailed
+from priolab.common.exit_codes import outcome
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
@@ -36,4 +37,4 @@ def show(options: Namespace, report: Report) -> int:
         report.link(list(experiment.arms().values())[-1][0].scenario)
         report.summary(summary)
         report.summary_ends()
-    return 0 if summary["status"] == "ok" else 1
+    return outcome(ok=summary["status"] == "ok")

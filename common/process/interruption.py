@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from priolab.common.exit_codes import signalled
+
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """The signals that ask a command to stop."""
 
@@ -33,7 +35,7 @@ class Interrupted(BaseException):
     @property
     def code(self) -> int:
         """The exit code of a command that this signal stopped."""
-        return 128 + self.number
+        return signalled(self.number)
 
 
 def raise_interrupted() -> None:

@@ -6,6 +6,8 @@ import signal
 import sys
 from collections.abc import Callable
 
+from priolab.common.exit_codes import ExitCode, signalled
+
 _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
@@ -60,11 +62,11 @@ def written(program: Callable[[], int]) -> int:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        code = 128 + signal.SIGPIPE
+        code = signalled(signal.SIGPIPE)
     except OSError as error:
         if not code:  # otherwise the program has told of it
             print(f"priolab: writing: {error.strerror}; nothing was kept", file=sys.stderr)
-            code = 1
+            code = ExitCode.NOT_OK
     else:
         return code
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest once more when it ends

@@ -10,6 +10,7 @@ from functools import partial
 from importlib.metadata import version as package_version
 
 from priolab.common.errors import Unavailable
+from priolab.common.exit_codes import outcome
 from priolab.common.home import kernel_command
 from priolab.common.process.search_path import find
 from priolab.experiments.commands.console import Report
@@ -75,7 +76,7 @@ def show(options: Namespace, report: Report) -> int:
         report.capabilities(parts)
         report.say("")
         report.link_options(found)
-    return 0 if any(option.usable for option in found) else 1
+    return outcome(ok=any(option.usable for option in found))
 
 
 def examine() -> list[Capability]:

@@ -18,6 +18,7 @@ from priolab.common.debian.apt import Rights
 from priolab.common.debian.downloads import Downloads, told
 from priolab.common.debian.suite_packages import knows_debian
 from priolab.common.errors import LabError, StepFailed, Unavailable
+from priolab.common.exit_codes import ExitCode
 from priolab.common.home import ROOT, is_clone
 from priolab.common.process.interruption import Interrupted, raise_interrupted
 from priolab.common.process.search_path import find
@@ -39,8 +40,6 @@ from priolab.experiments.setup.setup_request import MAKE_VARIABLE, SetupPart, Se
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
 from priolab.testbed import guest_requirements, kernel, kernel_source, prebuilt
 
-_BAD_INPUT = 2
-
 
 class _Refused(Exception):
     """The set-up cannot continue. lines: the reasons."""
@@ -59,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             words += words_in(os.environ.get(MAKE_VARIABLE, ""))
         except ValueError as error:
             complain(f"make: {error}; knobs are given as NAME=VALUE")
-            return _BAD_INPUT
+            return ExitCode.BAD_INPUT
         return set_up(words, makes_environment=True)
     except Interrupted as interruption:
         complain(f"interrupted by {interruption.name}; finished steps are kept, and the same command continues")
@@ -75,26 +74,26 @@ def set_up(words: Sequence[str], *, makes_environment: bool) -> int:
     names = [word for word in words if "=" not in word]
     if len(names) > 1 or any(name not in list(SetupPart) for name in names):
         complain(f"PART={' '.join(names)} is not allowed; allowed: one of {', '.join(SetupPart)}")
-        return _BAD_INPUT
+        return ExitCode.BAD_INPUT
     part = SetupPart(names[0]) if names else SetupPart.EVERYTHING
     if part in (SetupPart.TEST, SetupPart.LINT, SetupPart.SITE) and not is_clone():
         complain(f"PART={part} needs a clone of the lab, and `make setup-{part}` there")
-        return 1
+        return ExitCode.NOT_OK
     environment = PythonEnvironment(ROOT) if makes_environment else None
     try:
         request = setup_request_from(part, [word for word in words if "=" in word], ROOT)
     except ValueError as error:
         complain(str(error))
-        return _BAD_INPUT
+        return ExitCode.BAD_INPUT
     try:
         _carry_out(request, environment)
     except _Refused as refusal:
         for line in refusal.lines:
             complain(line)
-        return 1
+        return ExitCode.NOT_OK
     except (EnvironmentFailed, LabError) as error:
         complain(str(error))
-        return 1
+        return ExitCode.NOT_OK
     return 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from priolab.analysis.sweeps.table import mostly_invalid
 from priolab.common.errors import LabError, Unavailable
+from priolab.common.exit_codes import ExitCode, outcome
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.commands.console import Report
@@ -58,10 +59,10 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
             report.complain(str(error))
             if options.kept:
                 report.complain(options.kept())
-            return 1
+            return ExitCode.NOT_OK
     if options.print_folder:
         print(folder)
-        return 0 if all(result.status == "ok" for result in table.arm_results(folder)) else 1
+        return outcome(ok=all(result.status == "ok" for result in table.arm_results(folder)))
     return present(folder, report)
 
 
@@ -149,7 +150,7 @@ def present(folder: Path, report: Report) -> int:
         report.say(told, "yellow")
     report.figures([], folder)
     report.say(f"to see which LOWAT this sweep recommends, and why: priolab knee {shlex.quote(str(folder))}")
-    return 1 if bad else 0
+    return outcome(ok=not bad)
 
 
 def is_sweep(folder: Path) -> bool:

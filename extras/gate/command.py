@@ -12,6 +12,7 @@ from pathlib import Path
 
 from priolab.common.documents import check_document, write_document
 from priolab.common.errors import ScenarioError, StepFailed, TimedOut
+from priolab.common.exit_codes import outcome
 from priolab.common.plural import counted
 from priolab.common.process.interruption import Interrupted, limited
 from priolab.experiments.commands.console import Report
@@ -82,7 +83,7 @@ def gate(options: argparse.Namespace, report: Report) -> int:
     for line in reports.lines(found):
         report.say(line)
     _write(found, options, report)
-    return 0 if found.passed else 1
+    return outcome(ok=found.passed)
 
 
 def _found(

@@ -12,6 +12,7 @@ from priolab.analysis.records.runs import Experiment, load_environment
 from priolab.common.amounts import kibibytes
 from priolab.common.documents import write_document
 from priolab.common.errors import StepFailed
+from priolab.common.exit_codes import outcome
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
@@ -44,7 +45,7 @@ def add_to(parser: ArgumentParser) -> None:
 
 @keep_guests()
 def _do(options: Namespace, report: Report) -> int:
-    return 0 if reproduce(given_words(options, report), options.out, report) else 1
+    return outcome(ok=reproduce(given_words(options, report), options.out, report))
 
 
 def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:

@@ -12,6 +12,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import places
 from priolab.analysis.reports.summary import summarize
 from priolab.common.errors import Unavailable
+from priolab.common.exit_codes import outcome
 from priolab.common.formats.files import read_json
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
@@ -44,7 +45,7 @@ def add_to(parser: ArgumentParser) -> None:
 
 def _do(options: Namespace, report: Report) -> int:
     measure = _kernels_alone if options.kernels else _all
-    return 0 if Study(name=_NAME, step=_NAME, measure=measure).write(options.file, report) else 1
+    return outcome(ok=Study(name=_NAME, step=_NAME, measure=measure).write(options.file, report))
 
 
 def _arms() -> tuple[Arm, ...]:

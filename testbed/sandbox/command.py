@@ -1,7 +1,7 @@
 """`priolab sandbox`: runs a server's command, a client's command and further ones on the lab's link.
 
-Exit codes: the client's; 128 plus the number of the signal that ended the client; those of outcome.CODES if the client
-has not ended by itself; 2 for bad input.
+Exit codes: the client's; 128 plus the number of the signal that ended the client; those of common/exit_codes.py if the
+client has not ended by itself, or for bad input.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.sandbox import knobs, report, session, terminal
-from priolab.testbed.sandbox.outcome import CODES, Ending, Outcome
+from priolab.testbed.sandbox.outcome import EXIT_CODES, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_place
 from priolab.testbed.sandbox.target import Target
@@ -154,7 +154,7 @@ def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 def code_of(outcome: Outcome) -> int:
     """Returns the exit code of `priolab sandbox`."""
     if outcome.ending is not Ending.ENDED or outcome.code is None:
-        return CODES[outcome.ending]
+        return EXIT_CODES[outcome.ending]
     return outcome.code if outcome.code >= 0 else 128 - outcome.code
 
 

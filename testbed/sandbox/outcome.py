@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from priolab.common.exit_codes import ExitCode
+
 
 class Ending(StrEnum):
     """Ways in which a sandbox ends."""
@@ -24,15 +26,15 @@ class Ending(StrEnum):
     """The lab could not make the places or the link."""
 
 
-CODES = {
-    Ending.FAILED: 1,
-    Ending.SERVER: 123,
-    Ending.LIMIT: 124,
-    Ending.WALL_LIMIT: 125,
-    Ending.NOT_STARTED: 126,
-    Ending.NOT_FOUND: 127,
+EXIT_CODES = {
+    Ending.FAILED: ExitCode.NOT_OK,
+    Ending.SERVER: ExitCode.NO_SERVER,
+    Ending.LIMIT: ExitCode.LIMIT,
+    Ending.WALL_LIMIT: ExitCode.WALL_LIMIT,
+    Ending.NOT_STARTED: ExitCode.NOT_STARTED,
+    Ending.NOT_FOUND: ExitCode.NOT_FOUND,
 }
-"""The exit codes of `priolab sandbox` if the client has not ended: those of timeout(1), env(1) and shells."""
+"""The exit code of `priolab sandbox` for each way to end before the client has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)

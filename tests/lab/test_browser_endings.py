@@ -60,7 +60,7 @@ def browser(request: pytest.FixtureRequest) -> _Program:
 
 
 @pytest.mark.usefixtures("netns")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.release), signal.SIGKILL])
 def test_a_lab_that_ends_leaves_no_browser(lab: Lab, browser: _Program, number: signal.Signals) -> None:
     """An interrupted lab leaves no browser process and no profile; a killed one leaves its partial folder alone."""
     traces = Traces()
@@ -81,7 +81,7 @@ def test_a_lab_that_ends_leaves_no_browser(lab: Lab, browser: _Program, number: 
 
 
 @pytest.mark.usefixtures("netns")
-@pytest.mark.parametrize("victim", ["browser", "client"])
+@pytest.mark.parametrize("victim", ["browser", pytest.param("client", marks=pytest.mark.release)])
 def test_a_browser_that_is_killed_is_the_reason(lab: Lab, browser: _Program, victim: str) -> None:
     """If the browser is killed, the run fails within seconds and names the client, not the deadline.
 

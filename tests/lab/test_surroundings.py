@@ -122,8 +122,25 @@ SURROUNDINGS = {
 }
 
 
+_ALWAYS = {
+    "a quote and a dollar sign",
+    "other letters than those of ASCII",
+    "temporary files in a folder with a quote",
+    "ulimit -v for a guest, not for figures",
+    "umask 777",
+    "no stream at all",
+    "LC_ALL=C without UTF-8 mode, and other letters",
+    "options for Python",
+}
+"""Of the surroundings in which a run succeeds, those that are tried before each change; the others before a release."""
+
+
+def _marks(name: str) -> tuple[pytest.MarkDecorator, ...]:
+    return () if name in _ALWAYS or SURROUNDINGS[name].code else (pytest.mark.release,)
+
+
 @pytest.mark.usefixtures("guest")
-@pytest.mark.parametrize("name", SURROUNDINGS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in SURROUNDINGS])
 def test_surroundings(lab: Lab, name: str) -> None:
     """A run in odd surroundings succeeds without an error, or says in one line what is wrong; nothing is left."""
     odd = SURROUNDINGS[name]
@@ -145,6 +162,7 @@ def test_surroundings(lab: Lab, name: str) -> None:
 def test_their_number() -> None:
     """The table has sixty lines or more."""
     assert len(SURROUNDINGS) >= 60
+    assert {*SURROUNDINGS} > _ALWAYS
 
 
 def _in(odd: Odd, lab: Lab) -> subprocess.CompletedProcess[str]:

@@ -28,9 +28,13 @@ def test_there_are_some() -> None:
     assert {*_SHOWN} == {*examples()}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.needs("go", *needed(name))) for name in examples()]
-)
+def _marks(name: str) -> list[pytest.MarkDecorator]:
+    """Return the marks of an example. A second one of a kind, with other values, waits for releases."""
+    costly = [pytest.mark.release] if name.endswith("-2") else []
+    return [pytest.mark.needs("go", *needed(name)), *costly]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=_marks(name)) for name in examples()])
 def test_it_repeats(name: str, folder: Path) -> None:
     """Two new guests give the same output, counts and packets; a kept one gives an output like them."""
     words = examples()[name]

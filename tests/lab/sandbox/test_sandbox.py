@@ -250,15 +250,29 @@ def test_endings(here: Folder) -> None:
     assert here.fails(124, "--limit", "20s", "--", "sleep", "60") == "the client did not end within 20 s (--limit)"
     reads = here.fails(124, "--limit", "1s", "--", python, "-c", "import time\nwhile True: time.time()")
     assert reads == "the client did not end within 1 s (--limit)"
-    copies = ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M")
-    spinning = (python, "-c", "while True: pass")
-    child = ("sh", "-c", f"{python} -c 'while True: pass' & exec sleep 9999")
-    for words, program in ((spinning, python), (copies, shutil.which("dd")), (child, python)):
-        said = f"; {program} uses the processor all the time"
-        assert any(here.spins(limit_s, *words).endswith(said) for limit_s in (6, 20))  # 20: if the machine is busy
-    # When there is no room for further processes, the kernel alone may be at work.
-    here.spins(3, "sh", "-c", "exec 2>/dev/null; bomb() { (while :; do bomb; done) & bomb; }; bomb & exec sleep 9999")
     assert "tcp_nothing" in here.fails(1, "--set", "client.net.ipv4.tcp_nothing=1", "--", "true")
+
+
+_SPINNING = {
+    "python": (sys.executable, "-c", "while True: pass"),
+    "dd": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1M"),
+    "child": ("sh", "-c", f"{sys.executable} -c 'while True: pass' & exec sleep 9999"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["python", *(pytest.param(name, marks=pytest.mark.release) for name in ("dd", "child"))]
+)
+def test_a_program_that_uses_the_processor_is_named(here: Folder, name: str) -> None:
+    """--wall-limit names the program that lets no time pass, a child and one in system calls, too."""
+    said = f"; {shutil.which('dd') if name == 'dd' else sys.executable} uses the processor all the time"
+    words = _SPINNING[name]
+    assert any(here.spins(limit_s, *words).endswith(said) for limit_s in (6, 20))  # 20: if the machine is busy
+
+
+def test_no_room_for_further_processes(here: Folder) -> None:
+    """A fork bomb ends at --wall-limit. The kernel alone may be at work then, so no program is named."""
+    here.spins(3, "sh", "-c", "exec 2>/dev/null; bomb() { (while :; do bomb; done) & bomb; }; bomb & exec sleep 9999")
 
 
 def test_nothing_is_left_when_it_is_killed(here: Folder) -> None:

@@ -188,6 +188,7 @@ def _shown_anew(page: Page) -> None:
     expect(page.locator("#stages.stale")).to_have_count(0, timeout=RUN_MS)
 
 
+@pytest.mark.release
 def test_the_tutorials_page(browser: Browser, tmp_path: Path) -> None:
     """Section 2: a film plays at once; the space bar pauses it; slider and QUEUE give the times that the text gives."""
     text = _section(2)
@@ -282,6 +283,7 @@ def test_the_tutorials_sweep(lab: Lab) -> None:
     assert re.search(rf"LOWAT={'|LOWAT='.join(values)}", told.stdout), told.stdout
 
 
+@pytest.mark.release
 def test_the_tutorials_finding(run: Runs, tmp_path: Path) -> None:
     """Section 5: the file of the example can be run, and answers its question with a verdict and a time."""
     (content,) = re.findall(r"^```toml\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)

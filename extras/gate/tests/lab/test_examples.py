@@ -40,7 +40,7 @@ FAILING: Mapping[str, Mapping[tuple[str, str], str]] = {
 }
 """For each example the kind and the dialect of the checks that fail, and the fault that the gate names."""
 
-BUILT_BY = {"hyper": (pytest.mark.needs("cargo"), pytest.mark.release)}
+BUILT_BY = {"hyper": (pytest.mark.needs("cargo"), pytest.mark.release), "hypercorn": (pytest.mark.release,)}
 """What builds an example that is no script."""
 
 # A compiler that does not optimize takes half the time, and in the guest time stands still while a program works.

@@ -139,6 +139,7 @@ def shares(servers: Mapping[str, Any], server: str, dialect: str) -> Mapping[str
 
 
 @pytest.mark.parametrize("server", BASE)
+@pytest.mark.release
 def test_it_is_what_is_documented(found: Mapping[str, Any], server: str) -> None:
     """The measured matrix equals matrix.json, shares within 0.05; a failure names the server's versions."""
     row = documented()["servers"][row_like(server)]
@@ -156,6 +157,7 @@ def test_it_is_what_is_documented(found: Mapping[str, Any], server: str) -> None
 
 
 @pytest.mark.parametrize("dialect", ["plain", "chrome", "firefox", "safari", "plain+reprioritize", "chrome+header"])
+@pytest.mark.release
 def test_nginx_is_strict_by_the_tree(found: Mapping[str, Any], dialect: str) -> None:
     """With every kind of tree, the resource that is asked to come first gets the whole window."""
     of_script = shares(found, "nginx", dialect)
@@ -164,6 +166,7 @@ def test_nginx_is_strict_by_the_tree(found: Mapping[str, Any], dialect: str) -> 
 
 @pytest.mark.parametrize("server", BASE)
 @pytest.mark.parametrize("dialect", ["header", "header+no7540", "update"])
+@pytest.mark.release
 def test_neither_knows_rfc_9218(found: Mapping[str, Any], server: str, dialect: str) -> None:
     """The servers in BASE ignore RFC 9218: the script's share is the same whatever the client asks for."""
     of_script = shares(found, server, dialect)
@@ -174,6 +177,7 @@ def test_neither_knows_rfc_9218(found: Mapping[str, Any], server: str, dialect: 
     ("dialect", "high", "low"),
     [("plain", 183, 147), ("safari", 24, 8), ("firefox", 32, 1), ("plain+reprioritize", 183, 147)],
 )
+@pytest.mark.release
 def test_h2o_is_proportional_by_weight(found: Mapping[str, Any], dialect: str, high: int, low: int) -> None:
     """h2o divides the window by the weights of script and image, which PRIORITY=swap exchanges."""
     of_script, fair = shares(found, "h2o", dialect), high / (high + low)
@@ -182,6 +186,7 @@ def test_h2o_is_proportional_by_weight(found: Mapping[str, Any], dialect: str, h
 
 
 @pytest.mark.parametrize("server", BASE)
+@pytest.mark.release
 def test_none_is_no_order(found: Mapping[str, Any], server: str) -> None:
     """If the client asks for no order, the servers in BASE put neither stream first."""
     assert found[server]["own_order"] == "shared"

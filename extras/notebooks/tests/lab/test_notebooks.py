@@ -28,6 +28,12 @@ pytestmark = pytest.mark.usefixtures("guest")
 ROOT = FOLDER.parents[1]
 
 
+_EACH = [
+    pytest.param(path, id=path.stem, marks=() if path == NOTEBOOKS[0] else pytest.mark.release) for path in NOTEBOOKS
+]
+"""The notebooks. All but the first are executed before a release only, for two minutes."""
+
+
 @pytest.fixture(scope="module")
 def results(run: Runs) -> Iterator[Path]:
     """Yields the shared results folder, so that notebooks reuse each other's runs and those of other modules."""
@@ -42,11 +48,15 @@ def _reproduce(results: Path, out: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def done(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[Path, Notebook]:
-    """Executes all notebooks, each with bets, and with the code of its answers."""
+def done(
+    results: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Mapping[Path, Notebook]:
+    """Executes the notebooks that are to be tested, each with bets, and with the code of its answers."""
     assert results.parent.is_dir()
-    notebooks = executed_together(NOTEBOOKS, tmp_path_factory.mktemp("notebooks"), _prepare)
-    return dict(zip(NOTEBOOKS, notebooks, strict=True))
+    asked = {item.callspec.params.get("path") for item in request.session.items if hasattr(item, "callspec")}
+    chosen = [path for path in NOTEBOOKS if path in asked]
+    notebooks = executed_together(chosen, tmp_path_factory.mktemp("notebooks"), _prepare)
+    return dict(zip(chosen, notebooks, strict=True))
 
 
 def _prepare(notebook: Notebook) -> None:
@@ -58,7 +68,7 @@ def _prepare(notebook: Notebook) -> None:
     add_answers(notebook)
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", _EACH)
 def test_bets_are_compared(path: Path, done: Mapping[Path, Notebook]) -> None:
     """Each prediction is compared with what came: near bets are right or hardly off, far ones wrong or well off."""
     rows = revealed(done[path])
@@ -76,7 +86,7 @@ def test_bets_are_compared(path: Path, done: Mapping[Path, Notebook]) -> None:
         assert (words[-1] in ("late", "long", "high")) == (float(betted) > float(amount))
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", _EACH)
 def test_a_notebook_runs(path: Path, done: Mapping[Path, Notebook]) -> None:
     """A notebook runs from top to bottom, and so does the code of its answers; what they state holds.
 
