@@ -120,6 +120,7 @@ def main() -> int:
         out.mkdir()
         folder = copied(Path(scratch))
         try:
+            emulated.check()
             here, there = carried_out(names, folder), _there(names, folder, out)
         except CannotMake as error:
             print(f"sandbox-machine: {error}", file=sys.stderr)

@@ -218,6 +218,7 @@ def main() -> int:
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="suites whose machines run again")
     again = parser.parse_args().suites or _SUITES
     try:
+        emulated.check()
         found = {suite: _found(suite, again=suite in again) for suite in _SUITES}
         machines = {suite: each["new"] for suite, each in found.items() if suite != _OLD}
         decisions = {**_here(), **machines}

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.suites.tree import CannotMake, Tree
+from tools.suites.tree import CannotMake, Tree, check_installed
 
 _INIT = """#!/bin/sh
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8
@@ -39,6 +39,12 @@ _ARM64 = ("qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a72")
 _X86_64 = ("qemu-system-x86_64", "-machine", "q35", "-cpu", "max")
 _MACHINE = ("-smp", "1", "-m", _MEMORY, "-nodefaults", "-nographic", "-no-reboot")
 _CLOCK = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
+
+
+def check(*, foreign: bool = False) -> None:
+    """Raises CannotMake without the programs that start a machine, before minutes go into its file system."""
+    (program, package) = (_ARM64[0], "qemu-system-arm") if foreign else (_X86_64[0], "qemu-system-x86")
+    check_installed({"debootstrap": "debootstrap", "cpio": "cpio", program: package})
 
 
 def run(tree: Tree, script: str, out: Path, *, shared: bool = False, most_s: float) -> None:

@@ -246,9 +246,19 @@ def mounted_below(folder: Path, mountinfo: str) -> list[str]:
     return [point for point in points if Path(point).is_relative_to(folder)]
 
 
+def check_installed(packages: Mapping[str, str]) -> None:
+    """Raises CannotMake without these programs; packages: by the program's name, Debian's package that has it."""
+    path = f"{os.environ['PATH']}:/usr/sbin"
+    if missing := {
+        program: package for program, package in packages.items() if shutil.which(program, path=path) is None
+    }:
+        what = " and ".join(missing)
+        is_are = "is" if len(missing) == 1 else "are"
+        raise CannotMake(f"{what} {is_are} not installed; run `apt-get install {' '.join(missing.values())}`")
+
+
 def _debootstrap(tree: Tree, archives: Sequence[Source]) -> None:
-    if shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin") is None:
-        raise CannotMake("debootstrap is not installed; run `apt-get install debootstrap`")
+    check_installed({"debootstrap": "debootstrap"})
     made = tree.bare.with_name(".bare-new")
     if made.exists():
         remove(made)
