@@ -146,7 +146,7 @@ arm64: setup-core-tests ## run the default experiment in an emulated arm64 machi
 	@.venv/bin/python -m tools.campaigns.arm64 $(or $(RUNS),3)
 
 .PHONY: removals
-removals: setup-core-tests ## take each extra away from a copy of the checkout, which must not miss it (ten minutes)
+removals: setup-core-tests ## take each extra away from a copy of the checkout, and the lab from the engine: nothing may be missed (a quarter of an hour)
 	@.venv/bin/python -m tools.removal
 
 fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)

@@ -1,11 +1,7 @@
 """Locates the lab's own files, in a clone or in an installed lab."""
 
-import shutil
 import sys
 from pathlib import Path
-
-from priolab.common.cache import new_folder
-from priolab.common.cache_folder import cache_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 """The folder that holds the lab's packages: the clone, or the installed package `priolab`."""
@@ -14,10 +10,6 @@ IMPORTED_FROM = ROOT if (ROOT / "priolab").is_dir() else ROOT.parent
 """The folder that holds the package `priolab`, for PYTHONPATH."""
 
 _OF_A_CLONE = ("pyproject.toml", "constraints.txt", "Makefile")
-_SHARED = (".dockerignore", "compose.yaml")
-_IN_IMAGES = ("backend", "client", "common", "netem", "proxy")
-IMAGE_SOURCES = (*_SHARED, *_IN_IMAGES)
-"""The files and folders from which container images are built."""
 
 
 def is_clone(root: Path = ROOT) -> bool:
@@ -53,21 +45,3 @@ def run_command(words: str) -> str:
 def in_checkout() -> bool:
     """Returns True if this process runs in the .venv of the clone that its code comes from."""
     return is_clone() and Path(sys.prefix) == ROOT / ".venv"
-
-
-def image_folder(tag: str) -> Path:
-    """Returns the folder from which container images are built: the clone, or a copy in the cache. Raises OSError.
-
-    tag: part of the copy's name; for each tag the copy is made only once.
-    """
-    if is_clone():
-        return ROOT
-    folder = cache_folder() / f"images-{tag}"
-    if folder.is_dir():
-        return folder
-    with new_folder(folder) as made:
-        for name in _SHARED:
-            shutil.copyfile(ROOT / name, made / name)
-        for name in _IN_IMAGES:
-            shutil.copytree(ROOT / name, made / name, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder

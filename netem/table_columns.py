@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from priolab.common.formats.files import printable
 from priolab.netem.table_cells import Row, is_time_of_day, number_of, rate_unit_of, stamp_s, time_unit_of
 
 _PREAMBLE_MOST = 50
@@ -114,7 +115,7 @@ def _column(asked: str, names: Sequence[str], width: int) -> int:
 
 
 def _shown(cells: Sequence[str]) -> str:
-    text = ", ".join(cells)
+    text = printable(", ".join(cells))
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 

@@ -1,6 +1,7 @@
 """Takes extras away from a copy of the checkout, and checks that the lab does not miss them: `make removals`.
 
-    python -m tools.removal [--brief] [NAME...]    takes these away together; without names, each by itself
+    python -m tools.removal [--brief] [NAME...]    takes these away together; without names, each by itself, and
+                                                   the lab from the engine (tools/lab_removal.py)
 
 An extra is taken away as one would do it in a commit: its folder, its pages, what it has elsewhere, the extras that
 need it, and the lines of pyproject.toml that name it; then the man page is made anew. After that the linters, the unit
@@ -42,6 +43,11 @@ def main() -> int:
         return 2
     wholes = [names] if names else [[name] for name in extras()]
     trouble = [line for together in wholes for line in missed(together, brief=brief)]
+    if not names:
+        from tools import lab_removal  # it imports this module
+
+        print("without the lab", file=sys.stderr, flush=True)
+        trouble += lab_removal.missed()
     print("\n".join(trouble) or "nothing is missed")
     return bool(trouble)
 
@@ -51,18 +57,18 @@ def missed(names: Sequence[str], *, brief: bool) -> Iterator[str]:
     needing = [name for name, said in extras().items() if {*names} & {*said.needs}]
     gone = list(dict.fromkeys([*names, *needing]))
     print(f"without {', '.join(gone)}", file=sys.stderr, flush=True)
-    with _copy() as copy:
+    with copied() as copy:
         words = {word for name in gone for word in _words(name)}
-        assert words <= {word for each in _LISTS for word in _named(_run(copy, *each).out)}, "not all were there"
+        assert words <= {word for each in _LISTS for word in _named(run_in(copy, *each).out)}, "not all were there"
         for name in gone:
             _take_away(name, copy)
-        _run(copy, "man_page", str(copy / "docs" / "priolab.1"))
+        run_in(copy, "man_page", str(copy / "docs" / "priolab.1"))
         for each in _LISTS:
-            if still := words & _named(_run(copy, *each).out):
+            if still := words & _named(run_in(copy, *each).out):
                 yield f"without {', '.join(gone)}: `{' '.join(each)}` names {', '.join(sorted(still))}"
         run = ("priolab", "run", "LOWAT=131072", f"RESULTS={copy / 'results'}")
         for check in (*_linters(brief=brief), _tests(copy, brief=brief), run):
-            done = _run(copy, *check)
+            done = run_in(copy, *check)
             if done.code:
                 yield f"without {', '.join(gone)}: {check[0]}:\n{done.out[-6000:]}{done.errors[-2000:]}"
 
@@ -101,7 +107,7 @@ def _tests(copy: Path, *, brief: bool) -> tuple[str, ...]:
 
 
 @contextmanager
-def _copy() -> Iterator[Path]:
+def copied() -> Iterator[Path]:
     """Yields a copy of the checkout as it is, as a repository of its own, with this checkout's Python environment."""
     with tempfile.TemporaryDirectory(prefix="priolab-removal-") as made:
         copy = Path(made).resolve() / "checkout"
@@ -113,7 +119,7 @@ def _copy() -> Iterator[Path]:
         yield copy
 
 
-def _run(copy: Path, program: str, *words: str) -> Finished:
+def run_in(copy: Path, program: str, *words: str) -> Finished:
     """Runs a program of the Python environment, or make, in the copy, with the copy's modules.
 
     mypy has a cache of its own there: another mypy may be at work in the checkout.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from priolab.common import home
+from priolab.experiments.hosts.containers import image_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -58,14 +58,14 @@ def test_all_files_are_named() -> None:
     }
     named |= {*TOOLS["script-files"]}
     assert {name for name in _others() if not name.endswith("/targets.mk")} - named == OF_A_CLONE
-    assert {*home._SHARED} <= named
+    assert {*image_sources.FILES} <= named
     assert {"backend/origin.mjs", "proxy/servers/nginx/nginx.conf", "testbed/guest/kernel.config"} <= named
 
 
 def test_the_folders_are_packages() -> None:
     """In the checkout, `priolab` has a link to the folder of each package, and to the files that images need."""
     links = {path.name: path.readlink() for path in (ROOT / "priolab").iterdir() if path.is_symlink()}
-    assert links == {name: Path("..") / name for name in (*FOLDERS.values(), *home._SHARED)}
+    assert links == {name: Path("..") / name for name in (*FOLDERS.values(), *image_sources.FILES)}
 
 
 def test_the_readme_for_a_package_index() -> None:

@@ -13,6 +13,7 @@ from priolab.common.process import processes
 from priolab.common.process.processes import Process
 from priolab.common.process.search_path import find
 from priolab.common.timeouts import READY_S
+from priolab.experiments.hosts.containers.image_sources import IMAGE_SOURCES, image_folder
 from priolab.experiments.hosts.experiment_hosts import run_label
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
@@ -115,7 +116,7 @@ def tag() -> str:
     """
     if told := os.environ.get(ARM_TAG):
         return told
-    return digest.digest(home.ROOT, home.IMAGE_SOURCES, seed=base())[:12]
+    return digest.digest(home.ROOT, IMAGE_SOURCES, seed=base())[:12]
 
 
 def base() -> str:
@@ -176,7 +177,7 @@ class Project:
         """words: values for compose.yaml's variables. override: a second compose file, which adds to compose.yaml."""
         self.name = name
         try:
-            self._folder = home.image_folder(tag())
+            self._folder = image_folder(tag())
         except OSError as error:
             raise StepFailed("copying the sources of the images", str(error)) from error
         self._files = ["-f", str(self._folder / "compose.yaml"), *(["-f", str(override)] if override else [])]
