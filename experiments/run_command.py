@@ -67,7 +67,9 @@ def run(options: Namespace, report: Report) -> int:
         report.say(wreck_in_words(wreck), "yellow")
     report.announce(request)
     lack = no_figures()
-    with drawing(wanted=lack is None and request.manner.fabric.virtual_clock and not options.print_folder) as soon:
+    with drawing(
+        wanted=lack is None and request.run_settings.fabric.virtual_clock and not options.print_folder
+    ) as soon:
         with report.progress(request) as progress:
             folder = run_experiment(request, progress)
         options.kept = lambda: f"{folder} is complete, but its picture is not drawn"

@@ -74,7 +74,7 @@ def sweep(
         reused=lambda folder: tell(f"the results in {folder} are used again"),
         note=tell,
     )
-    executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
+    executor = Local(wanted.run_settings, bearable(wanted.scenarios, wanted.run_settings.fabric))
     return load_sweep(run_sweep(wanted, executor, told))
 
 

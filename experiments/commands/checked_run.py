@@ -9,7 +9,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import run_values
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.execution.request import Arm, Request, RunSettings
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.setup.programs import browser_tools, tools_for
 
@@ -37,7 +37,7 @@ def run_in_guest(
         name=name,
         arms=tuple(arms),
         repeat=repeat,
-        manner=Manner(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
+        run_settings=RunSettings(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
         results=results,
         seed=run["SEED"],
     )

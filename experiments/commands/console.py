@@ -166,7 +166,7 @@ class Report:
         times = "" if request.repeat == 1 else f", {request.repeat} times each"
         servers = ", ".join(dict.fromkeys(_fronts(arm.scenario) for arm in request.arms))
         self.say(f"{request.name}: {arms}{times}; server {servers}")
-        self.say(f"fabric: {request.manner.fabric.name} ({request.manner.fabric_reason})")
+        self.say(f"fabric: {request.run_settings.fabric.name} ({request.run_settings.fabric_reason})")
         self.link(as_record(scenario))
         for note in dict.fromkeys(note for arm in request.arms for note in arm.scenario.page.notes):
             self.note(note)

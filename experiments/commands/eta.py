@@ -10,13 +10,13 @@ from priolab.experiments.commands.progress import Planned, Work
 from priolab.experiments.execution import cost, pace
 from priolab.experiments.execution.experiment import side_by_side
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.execution.request import Arm, Request, RunSettings
 
 
 def work_of(
     arms: Iterable[Arm],
     runs: Mapping[str, str],
-    manner: Manner,
+    run_settings: RunSettings,
     *,
     jobs: int,
     slowness: float | None,
@@ -27,13 +27,13 @@ def work_of(
     jobs: the number of jobs side by side. slowness: see Work. batches: the number of guests that start in all; None if
     no guest starts later.
     """
-    in_guests = manner.fabric.virtual_clock
+    in_guests = run_settings.fabric.virtual_clock
     start_s, starts = cost.GUEST_S if in_guests else 0.0, min(jobs, len(runs) if batches is None else batches)
     later_s = start_s * ((batches or starts) - starts) / len(runs)
     return Work(
         arms={
             arm.name: Planned(
-                cost_s=later_s + cost.cost_s(arm.scenario, virtual_clock=in_guests, sample=manner.sample),
+                cost_s=later_s + cost.cost_s(arm.scenario, virtual_clock=in_guests, sample=run_settings.sample),
                 link_s=cost.link_s(arm.scenario),
             )
             for arm in arms
@@ -49,11 +49,11 @@ def work_of(
 
 def work_of_experiment(request: Request) -> Work:
     """Returns the progress of an experiment before its first run."""
-    scenarios, fabric = [arm.scenario for arm in request.arms], request.manner.fabric
+    scenarios, fabric = [arm.scenario for arm in request.arms], request.run_settings.fabric
     return work_of(
         request.arms,
         {f"{arm.name}.{number}": arm.name for number in range(1, request.repeat + 1) for arm in request.arms},
-        request.manner,
+        request.run_settings,
         jobs=request.side_by_side or side_by_side(scenarios, fabric),
         slowness=pace.learned(pace.kind(scenarios, fabric)) if fabric.virtual_clock else 1.0,
     )

@@ -43,10 +43,11 @@ def first_run(words: Mapping[str, str], report: Report, build: Callable[[], None
             report.say(
                 "afterwards the guest kernel is built; later experiments take seconds, unless FABRIC=netns is given"
             )
-            manner = replace(
-                request.manner, fabric_reason=f"{request.manner.fabric.merit}; virtual: the guest kernel is not built"
+            run_settings = replace(
+                request.run_settings,
+                fabric_reason=f"{request.run_settings.fabric.merit}; virtual: the guest kernel is not built",
             )
-            return FirstRun(request=replace(request, manner=manner), builds_afterwards=True)
+            return FirstRun(request=replace(request, run_settings=run_settings), builds_afterwards=True)
     build()
     return FirstRun(request=request_from(words), builds_afterwards=False)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from priolab.common.errors import ScenarioError, UnknownKnob
 from priolab.common.tuning import TunerKind
-from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.execution.request import Request, RunSettings, arms_for
 from priolab.experiments.run.fabrics import AUTO, FABRICS, choose
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import entry_of
@@ -250,7 +250,7 @@ def request_from(words: Mapping[str, str]) -> Request:
         name=arms[0].scenario.page.name if named_by_page else entry.name,
         arms=arms,
         repeat=run["REPEAT"],
-        manner=Manner(
+        run_settings=RunSettings(
             fabric=fabric,
             fabric_reason=why,
             shaper=run["SHAPER"],

@@ -25,7 +25,7 @@ from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_B
 from priolab.common.process.program_logs import tail
 from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from priolab.experiments.execution.measurement_overhead import instruments
-from priolab.experiments.execution.request import Arm, Manner
+from priolab.experiments.execution.request import Arm, RunSettings
 from priolab.experiments.execution.server_record import front_record
 from priolab.experiments.hosts.experiment_hosts import SERVER_NAME
 from priolab.experiments.hosts.fabric import Fabric
@@ -82,18 +82,20 @@ class Ending:
     reason: str | None
 
 
-def lay_out(run: Run, folder: RunFolder, manner: Manner, tools: Tools) -> None:
+def lay_out(run: Run, folder: RunFolder, run_settings: RunSettings, tools: Tools) -> None:
     """Makes the run folder, with the certificate and the spec (run_spec.py) in it."""
     folder.create()
-    if manner.capture:
+    if run_settings.capture:
         folder.wire.mkdir()
     if run.arm.scenario.via is not None:
         (folder.second / "link").mkdir(parents=True)
     issue(folder.asked, SERVER_NAME, seed=run.seed)
-    _spec(run, manner, tools).write(folder)
+    _spec(run, run_settings, tools).write(folder)
 
 
-def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, trouble: str | None) -> Ending:
+def conclude(
+    run: Run, folder: RunFolder, run_settings: RunSettings, *, final: Path, wall_s: float, trouble: str | None
+) -> Ending:
     """Evaluates the files of a run that has ended, and writes run.json. Raises OSError.
 
     A run whose files cannot be evaluated has failed.
@@ -101,8 +103,10 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
     the error of the executor or the job, if any.
     """
     try:
-        outcome, found = _outcome_and_findings(run, folder, manner, trouble)
-        record = _record(run, folder, manner, final, wall_s, outcome | {"instruments": instruments(folder)}, found)
+        outcome, found = _outcome_and_findings(run, folder, run_settings, trouble)
+        record = _record(
+            run, folder, run_settings, final, wall_s, outcome | {"instruments": instruments(folder)}, found
+        )
     except OSError:
         raise
     except Exception as error:  # a bug in the lab: the traceback goes to a log, the run is marked as failed
@@ -111,7 +115,7 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
         return give_up(
             run,
             folder,
-            manner,
+            run_settings,
             final=final,
             wall_s=wall_s,
             why=str(StepFailed(run.name, f"its files could not be evaluated: {type(error).__name__}: {error}", log)),
@@ -119,22 +123,22 @@ def conclude(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s
     return _write(folder, record)
 
 
-def give_up(run: Run, folder: RunFolder, manner: Manner, *, final: Path, wall_s: float, why: str) -> Ending:
+def give_up(run: Run, folder: RunFolder, run_settings: RunSettings, *, final: Path, wall_s: float, why: str) -> Ending:
     """Writes run.json for a failed run, without reading the run's files. why: the reason. Raises OSError.
 
     final: the final path of the experiment folder, the run folder's parent. wall_s: the wall time of the run.
     """
     outcome = {"status": "failed", "reason": why, "observed": {}, "instruments": {}}
-    return _write(folder, _record(run, folder, manner, final, wall_s, outcome, Findings()))
+    return _write(folder, _record(run, folder, run_settings, final, wall_s, outcome, Findings()))
 
 
 def _outcome_and_findings(
-    run: Run, folder: RunFolder, manner: Manner, trouble: str | None
+    run: Run, folder: RunFolder, run_settings: RunSettings, trouble: str | None
 ) -> tuple[dict[str, Any], Findings]:
     outcome = _outcome(folder, trouble)
     finishing: list[Callable[[RunFolder], None]] = []
     # Both import libraries that other runs do not need.
-    if manner.capture:
+    if run_settings.capture:
         from priolab.experiments.run import segments
 
         finishing += [segments.finish, capture.finish]
@@ -152,7 +156,7 @@ def _outcome_and_findings(
     if outcome["status"] != "ok":
         return outcome, Findings()
     try:
-        return outcome, _judge(run.arm.scenario, folder, manner, outcome["observed"])
+        return outcome, _judge(run.arm.scenario, folder, run_settings, outcome["observed"])
     except InvalidRun as error:
         return outcome | {"status": "invalid", "reason": str(error)}, Findings()
     except (LabError, FolderError) as error:
@@ -162,7 +166,7 @@ def _outcome_and_findings(
 def _record(
     run: Run,
     folder: RunFolder,
-    manner: Manner,
+    run_settings: RunSettings,
     final: Path,
     wall_s: float,
     outcome: dict[str, Any],
@@ -181,9 +185,9 @@ def _record(
         arm=run.arm.name,
         repetition=run.repetition,
         seed=run.seed,
-        fabric=manner.fabric.name,
+        fabric=run_settings.fabric.name,
         lab=digest.lab(),
-        kernel=manner.fabric.kernel_record(),
+        kernel=run_settings.fabric.kernel_record(),
         wall_s=round(wall_s, 3),
         knobs=dict(run.arm.knobs),
         scenario=as_record(run.arm.scenario),
@@ -199,14 +203,14 @@ def _write(folder: RunFolder, record: RunRecord) -> Ending:
     return Ending(status=record.status, reason=record.reason)
 
 
-def wall_limit_s(scenario: Scenario, manner: Manner) -> float:
+def wall_limit_s(scenario: Scenario, run_settings: RunSettings) -> float:
     """Returns the limit of a run's wall time. A run that takes longer is assumed to hang."""
-    fabric: Fabric = manner.fabric
+    fabric: Fabric = run_settings.fabric
     limit_s = _WALL_LIMIT_S
     if fabric.virtual_clock:
         limit_s += (scenario.reloads + 1) * scenario.page.total_bytes / _SLOWEST_BYTES_PER_S
     if not fabric.virtual_clock or scenario.client.is_browser:
-        limit_s += (scenario.reloads + 1) * _deadline_ns(scenario, manner) / 10**9
+        limit_s += (scenario.reloads + 1) * _deadline_ns(scenario, run_settings) / 10**9
     return limit_s
 
 
@@ -232,8 +236,8 @@ def load_deadline_ns(scenario: Scenario) -> int:
     return round(60 * 10**9 + 5 * losses * (1 + scenario.cross) * moved_ns + waits_ns)
 
 
-def _deadline_ns(scenario: Scenario, manner: Manner) -> int:
-    return manner.load_deadline_ns or load_deadline_ns(scenario)
+def _deadline_ns(scenario: Scenario, run_settings: RunSettings) -> int:
+    return run_settings.load_deadline_ns or load_deadline_ns(scenario)
 
 
 def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
@@ -248,18 +252,18 @@ def _versions(scenario: Scenario, tools: Tools) -> dict[str, str]:
     return {name: version for name, version in tools.versions.items() if name not in others}
 
 
-def _spec(run: Run, manner: Manner, tools: Tools) -> RunSpec:
+def _spec(run: Run, run_settings: RunSettings, tools: Tools) -> RunSpec:
     return RunSpec(
-        **manner.options(),
+        **run_settings.options(),
         knobs={**with_absolute_paths(run.arm.knobs), **packed_traces(run.arm.scenario.link)},
         page=run.arm.scenario.page,
-        fabric=manner.fabric.name,
+        fabric=run_settings.fabric.name,
         seed=run.seed,
-        load_deadline_ns=_deadline_ns(run.arm.scenario, manner),
+        load_deadline_ns=_deadline_ns(run.arm.scenario, run_settings),
         programs=tools.programs,
         versions={**_versions(run.arm.scenario, tools), "priolab": "{version}, code {code}".format(**digest.lab())},
         node_route=tools.node_route,
-        tuner=manner.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
+        tuner=run_settings.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
         root=tools.root,
         second_root=tools.second_root,
     )
@@ -285,7 +289,7 @@ def is_stock(scenario: Scenario) -> bool:
     return scenario.server in catalogue() and not is_own and not study_kernels.current().changes
 
 
-def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict[str, Any]) -> Findings:
+def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, observed: dict[str, Any]) -> Findings:
     """Computes a run's findings, and checks that the run's files do not contradict each other. Raises InvalidRun.
 
     On a real clock, adds to `observed` how late the machine made the first bytes; if this lateness exceeds the
@@ -298,11 +302,11 @@ def _judge(scenario: Scenario, folder: RunFolder, manner: Manner, observed: dict
     found = findings(evidence, layers, as_record(scenario))
     if len(found.loads) != expected_loads:
         raise StepFailed("the client", f"{len(found.loads)} of {expected_loads} page loads are complete", folder.client)
-    if not manner.fabric.virtual_clock:
+    if not run_settings.fabric.virtual_clock:
         observed["lateness"] = late = observed_lateness(folder, evidence, layers, scenario)
         if late:
-            check_lateness(late, manner.fabric.tolerance)
-    allowance = _allowance(manner.fabric.tolerance, observed["clock_resolution_ns"])
+            check_lateness(late, run_settings.fabric.tolerance)
+    allowance = _allowance(run_settings.fabric.tolerance, observed["clock_resolution_ns"])
     record = as_record(scenario)
     stock = is_stock(scenario)
     takes_whole = server.takes_whole and stock and scenario.via is None and scenario.buffering == "on"

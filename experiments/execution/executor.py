@@ -20,7 +20,7 @@ from typing import Protocol
 from priolab.common.errors import StepFailed
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.cost import GUEST_S, cost_s
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
@@ -72,10 +72,10 @@ class Waiting:
     most: the largest number of runs in a batch.
     """
 
-    def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
+    def __init__(self, runs: Sequence[Run], run_settings: RunSettings, most: int) -> None:
         self._runs = deque(runs)
         self._most = most
-        self._manner = manner
+        self._run_settings = run_settings
         self._left_s = self.cost_s(runs)
 
     def __len__(self) -> int:
@@ -83,7 +83,7 @@ class Waiting:
 
     def cost_s(self, runs: Iterable[Run], *, start: bool = False) -> float:
         """Returns the expected cost of runs, in seconds. start: True to add the start of a guest."""
-        return runs_s(runs, self._manner) + (start_s(self._manner) if start else 0.0)
+        return runs_s(runs, self._run_settings) + (start_s(self._run_settings) if start else 0.0)
 
     def batch(self, left_s: Iterable[float], side_by_side: int) -> list[Run]:
         """Returns the runs of the next batch; at least one, if runs are left.
@@ -93,7 +93,7 @@ class Waiting:
         """
         costs_s = [self.cost_s([run]) for run in islice(self._runs, self._most)]
         others_s = nlargest(side_by_side - 1, [*left_s, *[0.0] * side_by_side])
-        count = share(costs_s, self._left_s, others_s, start_s(self._manner))
+        count = share(costs_s, self._left_s, others_s, start_s(self._run_settings))
         self._left_s -= sum(costs_s[:count])
         return [self._runs.popleft() for _ in range(count)]
 
@@ -103,15 +103,15 @@ class Waiting:
         self._left_s += self.cost_s(runs)
 
 
-def runs_s(runs: Iterable[Run], manner: Manner) -> float:
+def runs_s(runs: Iterable[Run], run_settings: RunSettings) -> float:
     """Returns the expected cost of runs, in seconds, without the start of a guest."""
-    clock = manner.fabric.virtual_clock
-    return sum(cost_s(run.arm.scenario, virtual_clock=clock, sample=manner.sample) for run in runs)
+    clock = run_settings.fabric.virtual_clock
+    return sum(cost_s(run.arm.scenario, virtual_clock=clock, sample=run_settings.sample) for run in runs)
 
 
-def start_s(manner: Manner) -> float:
+def start_s(run_settings: RunSettings) -> float:
     """Returns the expected cost of starting a command, in seconds."""
-    return GUEST_S if manner.fabric.virtual_clock else 0.0
+    return GUEST_S if run_settings.fabric.virtual_clock else 0.0
 
 
 def share(costs_s: Sequence[float], waiting_s: float, others_s: Sequence[float], start_s: float) -> int:

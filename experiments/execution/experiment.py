@@ -30,9 +30,11 @@ def run_experiment(request: Request, progress: Progress) -> Path:
 
     An interruption leaves no folder. The caller must have checked that the fabric can be used.
     """
-    manner = request.manner
+    run_settings = request.run_settings
     scenarios = [arm.scenario for arm in request.arms]
-    executor = Local(manner, request.side_by_side or side_by_side(scenarios, manner.fabric), progress=progress)
+    executor = Local(
+        run_settings, request.side_by_side or side_by_side(scenarios, run_settings.fabric), progress=progress
+    )
     tools = executor.prepare(scenarios, partial(progress.step, "preparation"))
     fingerprint = fingerprint_here(request, tools)
     if request.reuse and (found := newest(request.results.resolve(), fingerprint, progress.note)):
@@ -50,7 +52,7 @@ def run_experiment(request: Request, progress: Progress) -> Path:
         record = ExperimentRecord(
             experiment=final.name,
             name=request.name,
-            fabric=manner.fabric.name,
+            fabric=run_settings.fabric.name,
             started_at=started.isoformat(timespec="seconds"),
             git_revision=git_revision(),
             fingerprint=fingerprint,

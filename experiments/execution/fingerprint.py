@@ -35,10 +35,10 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
         "arms": [{"arm": arm.name, **asdict(as_record(arm.scenario))} for arm in request.arms],
         "repeat": request.repeat,
         "seed": request.seed,
-        "fabric": request.manner.fabric.name,
-        **request.manner.options(),
-        "tuner": request.manner.tuner,
-        "load_deadline_ns": request.manner.load_deadline_ns,
+        "fabric": request.run_settings.fabric.name,
+        **request.run_settings.options(),
+        "tuner": request.run_settings.tuner,
+        "load_deadline_ns": request.run_settings.load_deadline_ns,
         "kernel": kernel,
         "versions": dict(versions),
         "code": code,
@@ -53,7 +53,7 @@ def fingerprint_here(request: Request, tools: Mapping[FrontKey, Tools]) -> dict[
 
     tools: the programs that the runs use, by SERVER, PROGRAM and CONFIG.
     """
-    return fingerprint(request, versions_here(tools), request.manner.fabric.kernel(), digest.code())
+    return fingerprint(request, versions_here(tools), request.run_settings.fabric.kernel(), digest.code())
 
 
 def versions_here(tools: Mapping[FrontKey, Tools]) -> dict[str, str]:

@@ -25,7 +25,7 @@ from priolab.experiments.execution.conclusion import Ending, Run, conclude, lay_
 from priolab.experiments.execution.executor import OnEnded, RunStore, runs_s, start_s, unwritable
 from priolab.experiments.execution.preparation import prepare
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.hosts.virtual import memory_mib, memory_room_mib
 from priolab.experiments.results.run_folder import RunFolder
@@ -65,7 +65,7 @@ class Local:
 
     def __init__(
         self,
-        manner: Manner,
+        run_settings: RunSettings,
         side_by_side: int,
         *,
         meanwhile: Callable[[], None] = lambda: None,
@@ -77,21 +77,21 @@ class Local:
         begin, the steps and the end of each run; its `ended` and `reused` are not called.
         """
         self.side_by_side = side_by_side
-        self.runs_per_command = manner.fabric.runs_per_command
-        self._manner = manner
+        self.runs_per_command = run_settings.fabric.runs_per_command
+        self._run_settings = run_settings
         self._meanwhile = meanwhile
         self.progress = progress
         self._tools: Mapping[FrontKey, Tools] = {}
 
     def prepare(self, scenarios: Sequence[Scenario], tell: Callable[[str], None]) -> Mapping[FrontKey, Tools]:
         """Does the work needed once before all runs; returns their programs, by SERVER, PROGRAM and CONFIG."""
-        self._tools = prepare(self._manner, scenarios, tell)
+        self._tools = prepare(self._run_settings, scenarios, tell)
         return self._tools
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """Carries out all runs in jobs side by side, and reports each run that ended to `ended`. Raises LabError."""
         waiting = {run.name: run for run in runs}
-        with _RunFolders(self._manner, store, ended) as folders:
+        with _RunFolders(self._run_settings, store, ended) as folders:
             while waiting:  # a command that ended early may have left runs on no other command's list
                 commands: dict[str, _Command] = {}
                 jobs.run_all(
@@ -106,9 +106,9 @@ class Local:
     def _tasks(
         self, waiting: dict[str, Run], folders: "_RunFolders", commands: dict[str, "_Command"]
     ) -> Iterator[jobs.Task]:
-        fabric = self._manner.fabric
+        fabric = self._run_settings.fabric
         while runs := self._listed(waiting, folders, commands.values()):
-            command = commands[runs[0].name] = _Command(runs, folders, waiting, self._manner, self.progress)
+            command = commands[runs[0].name] = _Command(runs, folders, waiting, self._run_settings, self.progress)
             run_folders = [(run.arm.scenario, folders.building(run)) for run in runs]
             yield jobs.Task(
                 name=runs[0].name,
@@ -134,8 +134,8 @@ class Local:
         """
         runs = list(islice(waiting.values(), self.runs_per_command * self.side_by_side))
         expected = sum(name in waiting for name in {name for other in others for name in other.names})
-        left_s = runs_s(runs, self._manner) + sum(other.left_s for other in others)
-        if expected == len(waiting) and left_s < len(others) * 2 * start_s(self._manner):
+        left_s = runs_s(runs, self._run_settings) + sum(other.left_s for other in others)
+        if expected == len(waiting) and left_s < len(others) * 2 * start_s(self._run_settings):
             return []
         start = min(expected, len(runs) * len(others) // self.side_by_side)
         listed = [*runs[start:], *reversed(runs[:start])][: self.runs_per_command]
@@ -165,7 +165,7 @@ class _Command:
         runs: Sequence[Run],
         folders: "_RunFolders",
         waiting: dict[str, Run],
-        manner: Manner,
+        run_settings: RunSettings,
         progress: Progress,
     ) -> None:
         self.names = frozenset(run.name for run in runs)
@@ -173,7 +173,7 @@ class _Command:
         self._since_s: float | None = None
         self._folders = folders
         self._waiting = waiting
-        self._manner = manner
+        self._run_settings = run_settings
         self._progress = progress
         self._begin(runs[0])
 
@@ -196,7 +196,7 @@ class _Command:
         The limit applies to each run, and to the time from the end of a run to the next, or to the exit of the process.
         wall_s: the wall time since the start of the process.
         """
-        limit_s = wall_limit_s(self._run.arm.scenario, self._manner)
+        limit_s = wall_limit_s(self._run.arm.scenario, self._run_settings)
         if (wall_s if self._since_s is None else time.monotonic() - self._since_s) <= limit_s:
             return None
         return jobs.too_long(self._run.name, limit_s, self._log)
@@ -210,8 +210,8 @@ class _Command:
     @property
     def left_s(self) -> float:
         """The expected cost of the run at work, in seconds. Before the first run, the process's start is included."""
-        of_start_s = start_s(self._manner) if self._since_s is None else 0.0
-        return of_start_s + (runs_s([self._run], self._manner) if self._at_work else 0.0)
+        of_start_s = start_s(self._run_settings) if self._since_s is None else 0.0
+        return of_start_s + (runs_s([self._run], self._run_settings) if self._at_work else 0.0)
 
     @property
     def _log(self) -> Path:
@@ -246,8 +246,8 @@ class _RunFolders:
     A context manager, whose exit waits for the thread.
     """
 
-    def __init__(self, manner: Manner, store: RunStore, ended: OnEnded) -> None:
-        self._manner = manner
+    def __init__(self, run_settings: RunSettings, store: RunStore, ended: OnEnded) -> None:
+        self._run_settings = run_settings
         self._store = store
         self._ended = ended
         self._thread = ThreadPoolExecutor(1, "concluding")
@@ -274,7 +274,7 @@ class _RunFolders:
         if run.name in self._offered:
             return
         try:
-            lay_out(run, self.building(run), self._manner, tools)
+            lay_out(run, self.building(run), self._run_settings, tools)
             work_folder.offer(self.building(run).path)
         except OSError as error:
             raise unwritable(run, error) from error
@@ -300,7 +300,7 @@ class _RunFolders:
 
     def _conclude(self, run: Run, wall_s: float, trouble: str | None) -> Ending:
         ending = conclude(
-            run, self.building(run), self._manner, final=self._store.final, wall_s=wall_s, trouble=trouble
+            run, self.building(run), self._run_settings, final=self._store.final, wall_s=wall_s, trouble=trouble
         )
         self._store.file(run.name)
         return ending

@@ -78,7 +78,7 @@ def _arms_of(knobs: Mapping[str, str], *, control: bool) -> list[Arm]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manner(RunOptions):
+class RunSettings(RunOptions):
     """Execution options that all runs of an experiment or sweep share.
 
     fabric_reason: why this fabric was chosen. load_deadline_ns: the longest page load, in link time; None for a
@@ -103,7 +103,7 @@ class Request:
     name: str
     arms: tuple[Arm, ...]
     repeat: int
-    manner: Manner
+    run_settings: RunSettings
     results: Path
     seed: int = 1
     side_by_side: int | None = None

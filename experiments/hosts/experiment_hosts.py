@@ -75,7 +75,7 @@ def run_label(folder: RunFolder) -> str:
     return f"priolab-{folder.path.parent.name.removesuffix(work_folder.PARTIAL)}-{folder.path.name}"
 
 
-class SecondPlaces(Protocol):
+class SecondHosts(Protocol):
     """The places of the second hop (VIA). Every method may raise StepFailed or Unavailable.
 
     address: the second front's address, as the front sees it. state: a folder for the second server's own files.
@@ -93,10 +93,10 @@ class SecondPlaces(Protocol):
     def start_link(
         self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Starts the link between the fronts. The parameters are those of Places.start_link."""
+        """Starts the link between the fronts. The parameters are those of Hosts.start_link."""
 
     def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Measures the link between the fronts, as Places.calibrate does for the client's link."""
+        """Measures the link between the fronts, as Hosts.calibrate does for the client's link."""
 
     def sampling(self, folder: Path, interval_ns: int | None) -> AbstractContextManager[Sampling]:
         """Samples the second front's sockets of all connections from the front, into connections.jsonl."""
@@ -105,7 +105,7 @@ class SecondPlaces(Protocol):
         """Captures the packets between the fronts at both ends, into front.pcap and second.pcap."""
 
 
-class Places(Protocol):
+class Hosts(Protocol):
     """The places of one run, with the wires between them. Every method may raise StepFailed or Unavailable.
 
     python: the Python interpreter in the client's place. front_state: a folder in the front's place for the server's
@@ -120,7 +120,7 @@ class Places(Protocol):
     as_root: bool
 
     @property
-    def second(self) -> SecondPlaces | None:
+    def second(self) -> SecondHosts | None:
         """The places of the second hop; None without VIA."""
 
     def seen(self, folder: RunFolder) -> RunFolder:

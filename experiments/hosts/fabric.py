@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from priolab.common.errors import Unavailable
-from priolab.experiments.hosts.experiment_hosts import Places
+from priolab.experiments.hosts.experiment_hosts import Hosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.scenario.scenario import Scenario
@@ -52,7 +52,7 @@ class MakesPlaces(Protocol):
 
     tolerance: Tolerance
 
-    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Hosts]:
         """Makes the places of a run. Called in the process that carries out the run."""
 
 

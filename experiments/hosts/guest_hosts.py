@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from pathlib import Path
 
-from priolab.experiments.hosts.experiment_hosts import Places, run_label
+from priolab.experiments.hosts.experiment_hosts import Hosts, run_label
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.setup.npm import modules_of
@@ -29,7 +29,7 @@ class InGuest:
         """later_s: how much later the run begins than the first run of a guest."""
         self._later_s = later_s
 
-    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Hosts]:
         """Returns places that are namespaces of the guest's kernel."""
         # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
         from priolab.experiments.hosts.namespaces.front_root import seen_at

@@ -17,7 +17,7 @@ from priolab.common.formats.files import write_json
 from priolab.common.process import processes
 from priolab.common.process.processes import Process
 from priolab.common.process.search_path import find
-from priolab.experiments.hosts.experiment_hosts import Places
+from priolab.experiments.hosts.experiment_hosts import Hosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
 from priolab.testbed import packet_capture
@@ -47,7 +47,7 @@ def check(*, own_tcpdump: bool) -> None:
 
 
 @contextmanager
-def capturing(places: Places, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
+def capturing(places: Hosts, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
     """Captures packets at client and front while the context is open. Yields the processes that capture.
 
     Raises StepFailed, and InvalidRun if a packet was missed.

@@ -12,7 +12,7 @@ from typing import Any
 from priolab.common.clock_route import ClockRoute
 from priolab.common.formats.environment import EnvironmentRecord
 from priolab.common.formats.files import write_json
-from priolab.experiments.hosts.experiment_hosts import Places
+from priolab.experiments.hosts.experiment_hosts import Hosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
 
@@ -23,7 +23,7 @@ _UNASKED = "the origin did not answer"
 class Environment:
     """The environment of an arm. The origin's clock is unknown until the origin answers."""
 
-    def __init__(self, folder: RunFolder, tools: Tools, places: Places) -> None:
+    def __init__(self, folder: RunFolder, tools: Tools, places: Hosts) -> None:
         """Collects and writes everything except the origin's clock. Slow, so call it before the servers start."""
         self._folder = folder
         self._route = places.node_route(tools)

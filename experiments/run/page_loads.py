@@ -18,7 +18,7 @@ from priolab.common.process import processes
 from priolab.common.process.processes import Process
 from priolab.common.sleeping import sleep_until
 from priolab.common.timeouts import BLAME_S
-from priolab.experiments.hosts.experiment_hosts import CLIENT_PORT, SERVER_NAME, ActiveTuner, Places, Sampling
+from priolab.experiments.hosts.experiment_hosts import CLIENT_PORT, SERVER_NAME, ActiveTuner, Hosts, Sampling
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.browser import client_command, last_event_ns
@@ -74,7 +74,7 @@ class Loaded:
 
 
 def load_pages(
-    places: Places,
+    places: Hosts,
     folder: RunFolder,
     servers: Sequence[Process],
     at_work: tuple[ActiveLink, ActiveTuner | None, RunningHop | None],
@@ -200,7 +200,7 @@ class _Loads:
             self._hop.check_alive()
 
 
-def _plan(places: Places, scenario: Scenario, conditions: Conditions) -> Plan:
+def _plan(places: Hosts, scenario: Scenario, conditions: Conditions) -> Plan:
     """Builds the client's plan. A browser's plan has no priorities, because the browser sends its own."""
     own = scenario.client.is_browser
     plan = page_plan(

@@ -16,7 +16,7 @@ from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
 from priolab.common.process.processes import Process
 from priolab.common.process.program_logs import first_complaint
-from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Places
+from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Hosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
 from priolab.experiments.run.capture import capturing
@@ -69,7 +69,7 @@ _ENDED = "it ended "
 
 def run_arm(
     folder: RunFolder,
-    places: Places,
+    places: Hosts,
     conditions: Conditions,
     *,
     observed: dict[str, Any],
@@ -114,7 +114,7 @@ class _Servers:
 class _Arm:
     """The steps of one run, in the order in which run_arm calls them."""
 
-    def __init__(self, folder: RunFolder, places: Places, conditions: Conditions, observed: dict[str, Any]) -> None:
+    def __init__(self, folder: RunFolder, places: Hosts, conditions: Conditions, observed: dict[str, Any]) -> None:
         self._folder = folder
         self._places = places
         self._conditions = conditions
@@ -296,7 +296,7 @@ def _limited_by_memory(scenario: Scenario, folder: RunFolder) -> Iterator[None]:
         raise
 
 
-def _portrayed(places: Places, cross: ActiveCross | None) -> Sequence[Portrayed]:
+def _portrayed(places: Hosts, cross: ActiveCross | None) -> Sequence[Portrayed]:
     return [*places.portrayed(), *([cross.portrayed()] if cross is not None else ())]
 
 
@@ -310,13 +310,13 @@ def _largest_record(account: Path) -> int | None:
 
 
 def _tuning(
-    places: Places, scenario: Scenario, server: Process, folder: RunFolder
+    places: Hosts, scenario: Scenario, server: Process, folder: RunFolder
 ) -> AbstractContextManager[ActiveTuner | None]:
     return places.tuning(server, scenario, folder.front) if scenario.lowat == LOWAT_AUTO else nullcontext()
 
 
 def _crossing(
-    places: Places, scenario: Scenario, shaper: Shaper, folder: RunFolder, interval_ns: int | None
+    places: Hosts, scenario: Scenario, shaper: Shaper, folder: RunFolder, interval_ns: int | None
 ) -> AbstractContextManager[ActiveCross | None]:
     return places.crossing(scenario, shaper, folder.link, interval_ns) if scenario.cross else nullcontext()
 
@@ -329,7 +329,7 @@ def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:
     )
 
 
-def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools, hop: RunningHop | None) -> Front:
+def _front(places: Hosts, scenario: Scenario, folder: RunFolder, tools: Tools, hop: RunningHop | None) -> Front:
     server, seen = scenario.front, places.seen(folder)
     modules = modules_of(server)
     return Front(
@@ -361,7 +361,7 @@ def _front(places: Places, scenario: Scenario, folder: RunFolder, tools: Tools, 
 
 
 def _calibrate(
-    places: Places, scenario: Scenario, tolerance: Tolerance, folder: RunFolder, link: ActiveLink
+    places: Hosts, scenario: Scenario, tolerance: Tolerance, folder: RunFolder, link: ActiveLink
 ) -> dict[str, Any]:
     link.check_alive()
     measured, attempts = places.calibrate(scenario.link, tolerance, link.pid)

@@ -10,7 +10,7 @@ from typing import Any
 from priolab.common.errors import InvalidRun
 from priolab.common.formats.files import write_json
 from priolab.common.process.processes import Process
-from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Places, SecondPlaces
+from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Hosts, SecondHosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.capture import LAST_PACKETS_S, realtime_minus_monotonic_ns
@@ -42,7 +42,7 @@ class RunningHop:
 
 @contextmanager
 def second_hop(
-    places: Places, folder: RunFolder, spec: RunSpec, tolerance: Tolerance, origin: Process, observed: dict[str, Any]
+    places: Hosts, folder: RunFolder, spec: RunSpec, tolerance: Tolerance, origin: Process, observed: dict[str, Any]
 ) -> Iterator[RunningHop | None]:
     """Runs the second hop while the context is open; yields None without VIA.
 
@@ -81,16 +81,14 @@ def second_hop(
 
 
 @contextmanager
-def _capturing(second: SecondPlaces, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
+def _capturing(second: SecondHosts, tools: Tools, folder: RunFolder) -> Iterator[Sequence[Process]]:
     with second.capturing(tools.programs["tcpdump"], folder.second) as taps:
         yield taps
         write_json(folder.second / "clock.json", {"realtime_minus_monotonic_ns": realtime_minus_monotonic_ns()})
         time.sleep(LAST_PACKETS_S)
 
 
-def _front(
-    second: SecondPlaces, scenario: Scenario, via: Via, folder: RunFolder, tools: Tools, places: Places
-) -> Front:
+def _front(second: SecondHosts, scenario: Scenario, via: Via, folder: RunFolder, tools: Tools, places: Hosts) -> Front:
     """Returns the second front. It holds whole responses if it can, and has no LOWAT of its own."""
     server, modules, seen = via.front, modules_of(via.front), places.seen(folder)
     return Front(

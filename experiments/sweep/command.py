@@ -81,7 +81,7 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
     about = estimate_here(request, wanted.scenarios, executor)
     work = work_of_sweep(wanted, about)
     report.say(about.words)
-    report.say(f"fabric: {wanted.manner.fabric.name} ({wanted.manner.fabric_reason})")
+    report.say(f"fabric: {wanted.run_settings.fabric.name} ({wanted.run_settings.fabric_reason})")
     if isinstance(executor, Local):
         executor.progress = noted_in(work, report.reused, report.note)
     began_s = spent_s = 0.0
@@ -89,7 +89,7 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
     def opened(folder: SweepFolder) -> None:
         nonlocal began_s, spent_s
         _opened(options, report, work, folder)
-        began_s, spent_s = time.monotonic(), pace.spent_s(wanted.manner.fabric, executor.side_by_side)
+        began_s, spent_s = time.monotonic(), pace.spent_s(wanted.run_settings.fabric, executor.side_by_side)
 
     def line() -> str:
         now_s = time.monotonic()
@@ -108,8 +108,8 @@ def make(request: SweepRequest, wanted: Sweep, executor: Executor, options: argp
     if not work.runs_left:
         report.say(line())
     if isinstance(executor, Local) and work.statuses["ok"] == request.runs:
-        took_s = pace.spent_s(wanted.manner.fabric, executor.side_by_side) - spent_s
-        pace.learn(pace.kind(wanted.scenarios, wanted.manner.fabric), took_s=took_s, cost_s=about.cost_s)
+        took_s = pace.spent_s(wanted.run_settings.fabric, executor.side_by_side) - spent_s
+        pace.learn(pace.kind(wanted.scenarios, wanted.run_settings.fabric), took_s=took_s, cost_s=about.cost_s)
     return folder
 
 
@@ -119,7 +119,7 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
     scheduler: the address of a Dask scheduler, tcp://HOST:PORT.
     """
     if scheduler is None:
-        return nullcontext(Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)))
+        return nullcontext(Local(wanted.run_settings, bearable(wanted.scenarios, wanted.run_settings.fabric)))
     try:
         clusters = extras.parts("executor")  # takes 0.25 s
     except ModuleNotFoundError as error:
@@ -127,7 +127,7 @@ def _executor(wanted: Sweep, scheduler: str | None) -> AbstractContextManager[Ex
         raise Unavailable("--scheduler", f"{error.name} is not installed", remedy) from error
     if not clusters:
         raise Unavailable("--scheduler", "the extra `cluster` is not there", "use a checkout that has it")
-    connected: AbstractContextManager[Executor] = clusters[0].connect(wanted.manner, scheduler)
+    connected: AbstractContextManager[Executor] = clusters[0].connect(wanted.run_settings, scheduler)
     return connected
 
 
@@ -163,7 +163,7 @@ def work_of_sweep(wanted: Sweep, about: estimate.TimeEstimate) -> Work:
     return work_of(
         [point.arm for point in wanted.points],
         {name: run.arm.name for name, run in wanted.runs().items()},
-        wanted.manner,
+        wanted.run_settings,
         jobs=about.machine.side_by_side,
         slowness=about.machine.slowness,
         batches=about.batches,

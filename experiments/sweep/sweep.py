@@ -22,7 +22,7 @@ from priolab.experiments.execution.executor import Executor
 from priolab.experiments.execution.experiment import git_revision
 from priolab.experiments.execution.fingerprint import fingerprint_here, newest
 from priolab.experiments.execution.local import Local, bearable
-from priolab.experiments.execution.request import Manner, Request
+from priolab.experiments.execution.request import Request, RunSettings
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.results_folder import folder_name, results_folder
 from priolab.experiments.run.fabrics import FABRICS, choose
@@ -55,7 +55,7 @@ class Sweep:
     repeat: int
     seed: int
     order_seed: int
-    manner: Manner
+    run_settings: RunSettings
     results: Path
     reuse: bool = False
 
@@ -115,7 +115,7 @@ def sweep_from(request: SweepRequest, *, yes: bool) -> Sweep:
         repeat=request.run["REPEAT"],
         seed=request.run["SEED"],
         order_seed=request.run["SEED"],
-        manner=Manner(
+        run_settings=RunSettings(
             fabric=fabric,
             fabric_reason=why,
             shaper=request.run["SHAPER"],
@@ -166,7 +166,7 @@ def run_sweep(sweep: Sweep, executor: Executor, progress: SweepProgress) -> Path
             ExperimentRecord(
                 experiment=folder.final.name,
                 name=sweep.name,
-                fabric=sweep.manner.fabric.name,
+                fabric=sweep.run_settings.fabric.name,
                 started_at=folder.record.started_at,
                 git_revision=git_revision(),
                 fingerprint=fingerprint,
@@ -215,7 +215,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
             repeat=sweep.repeat,
             seed=sweep.seed,
             order_seed=sweep.order_seed,
-            fabric=sweep.manner.fabric.name,
+            fabric=sweep.run_settings.fabric.name,
             fingerprint=fingerprint,
             arms=tuple(
                 SweepArmRecord(arm=point.arm.name, levels=point.levels, knobs=point.arm.knobs, twin_of=point.twin_of)
@@ -232,7 +232,7 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[FrontKey, Tools]) -> dict[str, A
         name=sweep.name,
         arms=(),
         repeat=sweep.repeat,
-        manner=sweep.manner,
+        run_settings=sweep.run_settings,
         results=sweep.results,
         seed=sweep.seed,
     )

@@ -34,7 +34,7 @@ from priolab.common.plural import counted
 from priolab.experiments.execution.conclusion import Run, give_up, lay_out
 from priolab.experiments.execution.executor import OnEnded, RunStore, Waiting, unwritable
 from priolab.experiments.execution.preparation import prepare
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.scenario.knobs import NAMED_BY_PATH
 from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
@@ -83,9 +83,9 @@ class _SubmittedBatch:
 class Cluster:
     """The executor that hands out runs to the workers of a Dask cluster. Implements the interface Executor."""
 
-    def __init__(self, manner: Manner, client: Client, address: str) -> None:
-        self.runs_per_command = min(_MOST, manner.fabric.runs_per_command)
-        self._manner = manner
+    def __init__(self, run_settings: RunSettings, client: Client, address: str) -> None:
+        self.runs_per_command = min(_MOST, run_settings.fabric.runs_per_command)
+        self._run_settings = run_settings
         self._client = client
         self._address = address
         self._tools: Mapping[FrontKey, Tools] = {}
@@ -94,19 +94,19 @@ class Cluster:
 
     @classmethod
     @contextmanager
-    def connect(cls, manner: Manner, address: str) -> Iterator[Self]:
+    def connect(cls, run_settings: RunSettings, address: str) -> Iterator[Self]:
         """Connects to the cluster's Dask scheduler; yields the Cluster. Closes the connection when the context ends.
 
-        address: the scheduler's address. manner: the execution options that all runs share.
+        address: the scheduler's address. run_settings: the execution options that all runs share.
 
         Raises ScenarioError for a bad address or a fabric with a real clock; Unavailable if no scheduler answers. On a
         real clock, results depend on the machine, so arms on different machines could not be compared.
         """
         if not _ADDRESS.fullmatch(address):
             raise ScenarioError(_OPTION, address, "tcp://HOST:PORT or tls://HOST:PORT, as the scheduler prints it")
-        if not manner.fabric.virtual_clock:
+        if not run_settings.fabric.virtual_clock:
             allowed = "virtual, because runs on real clocks depend on the machine"
-            raise ScenarioError(f"FABRIC with {_OPTION}", manner.fabric.name, allowed)
+            raise ScenarioError(f"FABRIC with {_OPTION}", run_settings.fabric.name, allowed)
         try:
             client = Client(address, timeout=_CONNECT_S, set_as_default=False, name="priolab")
         except (OSError, ValueError) as error:
@@ -115,7 +115,7 @@ class Cluster:
         try:
             with suppress(TimeoutError):
                 client.wait_for_workers(1, timeout=_CONNECT_S)
-            yield cls(manner, client, address)
+            yield cls(run_settings, client, address)
         finally:
             with suppress(OSError, TimeoutError):
                 client.close(timeout=_CLOSE_S)
@@ -136,9 +136,11 @@ class Cluster:
             for name, text in scenario.named_files.items():
                 if text and NAMED_BY_PATH[name](text) and not Path(text).is_absolute():
                     raise ScenarioError(name, text, "with --scheduler, an absolute path, which every worker has")
-        self._tools = prepare(self._manner, scenarios, tell)
+        self._tools = prepare(self._run_settings, scenarios, tell)
         self._settings = BatchSettings(
-            manner=self._manner, scenarios=kinds(scenarios), identity=identity(self._manner, self._tools)
+            run_settings=self._run_settings,
+            scenarios=kinds(scenarios),
+            identity=identity(self._run_settings, self._tools),
         )
         self._pool = WorkerPool(self._client, self._address, self._settings, tell)
         with self._reached():
@@ -147,7 +149,7 @@ class Cluster:
 
     def carry_out(self, runs: Sequence[Run], store: RunStore, ended: OnEnded) -> None:
         """Hands out the runs in batches to the workers until no run is left. Calls `ended` for each run that ended."""
-        waiting = _Waiting(runs, self._manner, self.runs_per_command)
+        waiting = _Waiting(runs, self._run_settings, self.runs_per_command)
         tasks: dict[str, _SubmittedBatch] = {}
         over: SimpleQueue[str] = SimpleQueue()
         try:
@@ -271,8 +273,8 @@ class Cluster:
         """Writes a run folder with the status `failed`, for a run whose folder no worker returned."""
         folder = store.building(run.name)
         try:
-            lay_out(run, folder, self._manner, self._tools[run.arm.scenario.front_key])
-            ending = give_up(run, folder, self._manner, final=store.final, wall_s=0.0, why=why)
+            lay_out(run, folder, self._run_settings, self._tools[run.arm.scenario.front_key])
+            ending = give_up(run, folder, self._run_settings, final=store.final, wall_s=0.0, why=why)
             store.file(run.name)
         except OSError as error:
             raise unwritable(run, error) from error
@@ -293,8 +295,8 @@ class _Waiting(Waiting):
     attempts: for each run's name, how often the run has failed in a batch of its own.
     """
 
-    def __init__(self, runs: Sequence[Run], manner: Manner, most: int) -> None:
-        super().__init__(runs, manner, most)
+    def __init__(self, runs: Sequence[Run], run_settings: RunSettings, most: int) -> None:
+        super().__init__(runs, run_settings, most)
         self._alone: deque[Run] = deque()
         self.attempts: Counter[str] = Counter()
 

@@ -21,7 +21,7 @@ from priolab.common.errors import LabError
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.fingerprint import versions_here
 from priolab.experiments.execution.local import Local
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
@@ -65,7 +65,7 @@ class BatchSettings:
     versions or digests of the head's programs, packages, kernel and code, by name.
     """
 
-    manner: Manner
+    run_settings: RunSettings
     scenarios: tuple[Scenario, ...]
     identity: Mapping[str, str]
 
@@ -99,10 +99,10 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     return tuple(found.values())
 
 
-def identity(manner: Manner, tools: Mapping[FrontKey, Tools]) -> dict[str, str]:
+def identity(run_settings: RunSettings, tools: Mapping[FrontKey, Tools]) -> dict[str, str]:
     """Returns the versions and digests, by name, that must be equal on two machines so that their runs are equal."""
     return {
-        "guest kernel": manner.fabric.kernel(),
+        "guest kernel": run_settings.fabric.kernel(),
         "code": digest.code(),
         **versions_here(tools),
     }
@@ -110,12 +110,12 @@ def identity(manner: Manner, tools: Mapping[FrontKey, Tools]) -> dict[str, str]:
 
 def fit(settings: BatchSettings, local: Local) -> None:
     """Checks that this machine's programs, kernel and code equal the head's; prepares the executor. Raises LabError."""
-    manner = settings.manner
+    run_settings = settings.run_settings
     if digest.code() != _CODE:
         raise LabError("the worker's code has changed since it started; start the worker again")
     for scenario in settings.scenarios:
-        manner.fabric.check_usable(scenario, manner.shaper)
-    here = identity(manner, local.prepare(settings.scenarios, lambda _: None))
+        run_settings.fabric.check_usable(scenario, run_settings.shaper)
+    here = identity(run_settings, local.prepare(settings.scenarios, lambda _: None))
     differing = [
         f"{name} {here.get(name, 'none')} on the worker and {settings.identity.get(name, 'none')} on the head"
         for name in {**settings.identity, **here}
@@ -128,7 +128,7 @@ def fit(settings: BatchSettings, local: Local) -> None:
 def refusal(settings: BatchSettings) -> str | None:
     """Returns in one line why this machine refuses batches; None if it accepts them."""
     try:
-        fit(settings, Local(settings.manner, 1))
+        fit(settings, Local(settings.run_settings, 1))
     except (LabError, OSError) as error:
         return str(error)
     return None
@@ -148,7 +148,7 @@ def carry_out(
             raise BatchCancelled
 
     endings: dict[str, Ending] = {}
-    local = Local(settings.manner, 1, meanwhile=meanwhile)
+    local = Local(settings.run_settings, 1, meanwhile=meanwhile)
     try:
         try:
             fit(settings, local)

@@ -56,14 +56,14 @@ def serve(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     except ImportError:
         raise Unavailable("the demo", "its packages are not installed", f"run {installing('demo')}") from None
     if options.prepare:
-        prepare(request.manner, results, report)
+        prepare(request.run_settings, results, report)
     with listening(options.port) as listener:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
         address = f"http://{HOST}:{listener.getsockname()[1]}/#{token}"
         run_words = {name: value for name, value in words.items() if name != "RESULTS"}
-        at_once = bearable([request.arms[0].scenario], request.manner.fabric)
+        at_once = bearable([request.arms[0].scenario], request.run_settings.fabric)
         server = DemoServer(JobQueue(results, run_words, at_once), token, idle=options.idle, last=last)
-        report.say(f"results go to {results}; fabric: {request.manner.fabric.name}")
+        report.say(f"results go to {results}; fabric: {request.run_settings.fabric.name}")
         report.say(f"open {address}", "bold")
         report.say("Ctrl-C ends the demo")
         options.kept = lambda: f"results are in {results}"

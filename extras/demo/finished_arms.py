@@ -35,9 +35,9 @@ class FinishedArms:
         Raises LabError.
         """
         (arm,) = request.arms
-        scenario, capture = arm.scenario, request.manner.capture
-        versions = _versions(request.manner.fabric.name, scenario.server, scenario.client, capture=capture)
-        wanted = fingerprint.fingerprint(request, versions, request.manner.fabric.kernel(), _code())
+        scenario, capture = arm.scenario, request.run_settings.capture
+        versions = _versions(request.run_settings.fabric.name, scenario.server, scenario.client, capture=capture)
+        wanted = fingerprint.fingerprint(request, versions, request.run_settings.fabric.kernel(), _code())
         fit = []
         for path, document in self._finished():
             # A damaged document is no match; `priolab show` reports the damage.

@@ -19,7 +19,7 @@ from priolab.common.errors import ScenarioError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words
 from priolab.experiments.execution.cli_request import run_values, split_words
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.results.digest import lab
 from priolab.experiments.results.results_folder import results_folder
 from priolab.experiments.run.fabrics import choose
@@ -67,41 +67,43 @@ def _do(options: Namespace, report: Report) -> None:
     check_document(target, _STEP)
     last = finale(options.address)
     fabric, why = choose(run["FABRIC"], [arm_of_knobs({}).scenario], run["SHAPER"])
-    manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
+    run_settings = RunSettings(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
     given = {name: tuple(value.split(",")) for name, value in words.items() if name not in _OF_RUNS}
-    recordings = recorded(given, manner, results, report)
+    recordings = recorded(given, run_settings, results, report)
     content = written(recordings, last).encode()
     write_document(target, content, _STEP)
     report.say(f"{len(recordings.arms)} recordings, {len(content) / 10**6:.1f} MB: {target}", whole=True)
 
 
-def recorded(given: Mapping[str, Sequence[str]], manner: Manner, results: Path, report: Report) -> Recordings:
+def recorded(
+    given: Mapping[str, Sequence[str]], run_settings: RunSettings, results: Path, report: Report
+) -> Recordings:
     """Runs the missing arms of the story and of the grid; returns all. Raises LabError.
 
     given: the values of the grid's knobs; the usual ones if it is empty.
     """
     grid = combinations(given or _USUAL)
     if not given:
-        grid = left_in(grid, manner, report)
-    told = [step for step in steps() if can_be_run(step, manner, report)]
+        grid = left_in(grid, run_settings, report)
+    told = [step for step in steps() if can_be_run(step, run_settings, report)]
     arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *grid)]
-    found = run_missing(arms, manner, results, report)
+    found = run_missing(arms, run_settings, results, report)
     documents = [document(found[name]) for name in dict.fromkeys(arm.name for arm in arms)]
     words = " ".join(f"{name}={','.join(values)}" for name, values in given.items())
     version, code = lab().values()
     about = {
         "Command": f"priolab publish {words}".strip(),
         "Lab": f"priolab {version}, code {code}",
-        "Kernel": manner.fabric.kernel(),
-        "Places": f"{manner.fabric.name}: {manner.fabric.merit}",
+        "Kernel": run_settings.fabric.kernel(),
+        "Places": f"{run_settings.fabric.name}: {run_settings.fabric.merit}",
         "Recorded": time.strftime("%Y-%m-%d"),
     }
     return Recordings.of(documents, about)
 
 
-def left_in(grid: Sequence[dict[str, str]], manner: Manner, report: Report) -> list[dict[str, str]]:
+def left_in(grid: Sequence[dict[str, str]], run_settings: RunSettings, report: Report) -> list[dict[str, str]]:
     """Returns the knobs of the arms that can be run here; reports why the others are left out."""
-    lacks = [lack_of(knobs, manner) for knobs in grid]
+    lacks = [lack_of(knobs, run_settings) for knobs in grid]
     for reason, count in Counter(str(lack) for lack in lacks if lack).items():
         report.say(f"left out: {count} recordings: {reason}", "yellow")
     return [knobs for knobs, lack in zip(grid, lacks, strict=True) if lack is None]

@@ -20,8 +20,8 @@ def main() -> None:
     """Records the arms in a guest if asked to, and writes the page from the recordings of the tree."""
     if sys.argv[1:] == ["record"]:
         with scratch_folder("priolab-recording-") as results:
-            manner = request_from({"FABRIC": "virtual", "RESULTS": str(results)}).manner
-            made = recorded({"LOWAT": LOWATS}, manner, results, Report())
+            run_settings = request_from({"FABRIC": "virtual", "RESULTS": str(results)}).run_settings
+            made = recorded({"LOWAT": LOWATS}, run_settings, results, Report())
         write_document(FILE, made.packed, _STEP)
         print(FILE)
     write_document(EXPLORE, written(in_tree(), finale(None)).encode(), _STEP)

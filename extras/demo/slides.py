@@ -19,7 +19,7 @@ from priolab.common.documents import check_document, write_document
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.cli_request import check_only, run_values
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.results.results_folder import results_folder
 from priolab.experiments.run.fabrics import choose
 from priolab.extras.demo.arm_view import FinishedArm, document
@@ -60,9 +60,9 @@ def export(words: Mapping[str, str], out: Path | None, last: Mapping[str, Any], 
     folder = out or results / "slides"
     check_document(folder / "index.html", _STEP)
     fabric, why = choose(run["FABRIC"], [arm_of_knobs({}).scenario], run["SHAPER"])
-    manner = Manner(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
-    told = [step for step in steps() if can_be_run(step, manner, report)]
-    found = run_missing([arm_of_knobs(knobs) for step in told for knobs in step.arms], manner, results, report)
+    run_settings = RunSettings(fabric=fabric, fabric_reason=why, shaper=run["SHAPER"], sample=run["SAMPLE"])
+    told = [step for step in steps() if can_be_run(step, run_settings, report)]
+    found = run_missing([arm_of_knobs(knobs) for step in told for knobs in step.arms], run_settings, results, report)
     shown = [(step, tuple(found[arm_of_knobs(knobs).name] for knobs in step.arms)) for step in told]
     return list(_written(folder, shown, last))
 

@@ -19,7 +19,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.doctor import link_options
 from priolab.experiments.commands.study import Findings, Study, document_of
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.execution.request import Arm, Request, RunSettings
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 from priolab.experiments.setup.machine import LinkOption
@@ -66,7 +66,7 @@ def _request(option: LinkOption, results: Path) -> Request:
         name=f"{option.fabric}-{option.shaper}",
         arms=arms,
         repeat=_REPETITIONS,
-        manner=Manner(
+        run_settings=RunSettings(
             fabric=fabric,
             fabric_reason=why,
             shaper=shaper,

@@ -126,7 +126,7 @@ def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, 
     """
     request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(request, yes=False)
-    executor = Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric))
+    executor = Local(wanted.run_settings, bearable(wanted.scenarios, wanted.run_settings.fabric))
     return command.make(request, wanted, executor, options, report), wanted
 
 
@@ -159,7 +159,7 @@ def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict
         name="put-back",
         arms=arms,
         repeat=summary["repeat"],
-        manner=wanted.manner,
+        run_settings=wanted.run_settings,
         results=wanted.results,
         seed=_SEED,
         reuse=True,

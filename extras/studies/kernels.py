@@ -12,7 +12,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.commands.study import Findings
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.request import Arm, Manner, Request
+from priolab.experiments.execution.request import Arm, Request, RunSettings
 from priolab.experiments.results.journal_lines import JOURNALS, lines
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.extras.studies.comparison import compare, markdown
@@ -74,7 +74,7 @@ def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
         name=name,
         arms=tuple(arms),
         repeat=1,
-        manner=Manner(
+        run_settings=RunSettings(
             fabric=FABRICS["virtual"],
             fabric_reason="the study compares guests",
             shaper=Shaper.NETEM,

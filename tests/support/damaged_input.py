@@ -101,7 +101,7 @@ def _experiment_again(folder: Path) -> None:
     """Write a recorded experiment that a run with REUSE=yes takes."""
     _experiment(folder)
     request = request_from(dict(word.partition("=")[::2] for word in _RUN))
-    tools = Local(request.manner, 1).prepare([arm.scenario for arm in request.arms], lambda _: None)
+    tools = Local(request.run_settings, 1).prepare([arm.scenario for arm in request.arms], lambda _: None)
     _sign(folder / "given" / "experiment.json", fingerprint_here(request, tools))
 
 
@@ -125,7 +125,7 @@ def _sweep_again(folder: Path) -> None:
     """Write a recorded sweep that a sweep with REUSE=yes takes."""
     _sweep(folder)
     wanted = sweep_from(sweep_request_from(_SWEEP), yes=False)
-    tools = Local(wanted.manner, 1).prepare(wanted.scenarios, lambda _: None)
+    tools = Local(wanted.run_settings, 1).prepare(wanted.scenarios, lambda _: None)
     for name in ("experiment.json", "sweep.json"):
         _sign(folder / "given" / name, fingerprint_of(wanted, tools))
 

@@ -9,7 +9,7 @@ from operator import add
 from pathlib import Path
 from typing import cast
 
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.hosts.fabric import Fabric, HostKernel
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
@@ -106,7 +106,7 @@ def sweep_of(
         repeat=repeat,
         seed=seed,
         order_seed=seed,
-        manner=Manner(
+        run_settings=RunSettings(
             fabric=cast("Fabric", fabric or CopyingFabric()),
             fabric_reason="for a test",
             sample=10**8,

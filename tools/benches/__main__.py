@@ -81,7 +81,7 @@ def _hundred_arms(results: str) -> Path:
     """Runs a sweep of a hundred arms of the scenario modem, with four page loads each."""
     wanted = sweep_from(sweep_request_from(["modem", "FABRIC=virtual", f"RESULTS={results}"]), yes=False)
     silent = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None, reused=lambda _: None)
-    return run_sweep(wanted, Local(wanted.manner, bearable(wanted.scenarios, wanted.manner.fabric)), silent)
+    return run_sweep(wanted, Local(wanted.run_settings, bearable(wanted.scenarios, wanted.run_settings.fabric)), silent)
 
 
 def _used_s() -> float:

@@ -88,7 +88,7 @@ def _case(name: str, scratch: Path) -> tuple[_Case, Path]:
     sweep = sweep_from(request, yes=False)
     progress = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
     before_s = [used_s(who) for who in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
-    folder = run_sweep(sweep, Local(sweep.manner, 1), progress)
+    folder = run_sweep(sweep, Local(sweep.run_settings, 1), progress)
     guest_s, beside_s = (
         (used_s(who) - before) / request.runs
         for who, before in zip((resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF), before_s, strict=True)
@@ -127,7 +127,7 @@ def _plan(arms: int, scratch: Path) -> dict[str, float]:
     began_s, empty_bytes = time.process_time(), _bytes()
     request = sweep_request_from([*words, "FABRIC=virtual", f"RESULTS={scratch}"])
     sweep = sweep_from(request, yes=True)
-    tools = Local(sweep.manner, 1).prepare(sweep.scenarios, lambda _: None)
+    tools = Local(sweep.run_settings, 1).prepare(sweep.scenarios, lambda _: None)
     with begin(sweep, scratch, fingerprint_of(sweep, tools)) as folder:
         work_of_sweep(sweep, estimate_here(request, sweep.scenarios))
         runs = sweep.runs()

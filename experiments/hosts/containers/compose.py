@@ -17,7 +17,7 @@ from priolab.experiments.hosts.containers.user_files import (
     program_inside,
     version_in_image,
 )
-from priolab.experiments.hosts.experiment_hosts import Places
+from priolab.experiments.hosts.experiment_hosts import Hosts
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
@@ -155,7 +155,7 @@ class Compose(HostKernel):
         words = [f"{name}={value}" for name, value in told.items()]
         return ["env", *words, *processes.module("priolab.experiments.run.process"), str(folder.path)]
 
-    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Hosts]:
         """Returns the containers of a new compose project."""
         from priolab.experiments.hosts.containers.containers import Containers  # only the process of a run needs it
 

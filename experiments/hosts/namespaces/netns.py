@@ -7,7 +7,7 @@ from pathlib import Path
 
 from priolab.common.process import processes
 from priolab.common.process.search_path import find
-from priolab.experiments.hosts.experiment_hosts import Places, run_label
+from priolab.experiments.hosts.experiment_hosts import Hosts, run_label
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
@@ -65,7 +65,7 @@ class Netns(HostKernel):
         arm = [*processes.module("priolab.experiments.run.process"), str(folder.path)]
         return ["env", f"TMPDIR={scratch}", *namespace_requirements.entering(), *arm]
 
-    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Places]:
+    def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Hosts]:
         """Returns places that are network namespaces of this machine's kernel."""
         # Only the process of a run needs this module.
         from priolab.experiments.hosts.namespaces.namespaces import Namespaces, tuner_of

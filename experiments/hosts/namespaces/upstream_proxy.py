@@ -74,12 +74,12 @@ class SecondHop:
     def start_link(
         self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Starts the link between the fronts. The parameters are those of Places.start_link."""
+        """Starts the link between the fronts. The parameters are those of Hosts.start_link."""
         shaped = LinkNamespace(self._link, self._usual, self._scratch / "ferry")
         return shaped.shaping(self._via.link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Measures the link between the fronts, as Places.calibrate does for the client's link."""
+        """Measures the link between the fronts, as Hosts.calibrate does for the client's link."""
         near, far = End(place=self._front, address=wiring.BEFORE_SECOND), End(place=self.place, address=wiring.SECOND)
         return front_place.calibrate(near, far, self._via.link, tolerance, pid)
 

@@ -129,6 +129,6 @@ class Heard:
 
 def swept(sweep: Sweep, address: str, heard: Heard) -> Path:
     """Carry out the sweep on the scheduler's workers, and return its folder."""
-    with Cluster.connect(sweep.manner, address) as cluster:
+    with Cluster.connect(sweep.run_settings, address) as cluster:
         progress = SweepProgress(step=heard.steps.append, opened=lambda _: None, ended=heard.ended)
         return run_sweep(sweep, cluster, progress)

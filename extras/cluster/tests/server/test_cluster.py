@@ -239,7 +239,7 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = sweep_of(VALUES)
     with (
         pytest.raises(Unavailable, match=r"no scheduler answers within 0\.5 s; `dask scheduler` starts one"),
-        Cluster.connect(sweep.manner, "tcp://127.0.0.1:9"),
+        Cluster.connect(sweep.run_settings, "tcp://127.0.0.1:9"),
     ):
         pass
 
@@ -247,15 +247,15 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("address", ["127.0.0.1:8786", "tcp://host", "http://host:1", "tcp://:8786", ""])
 def test_an_address_that_is_none(address: str) -> None:
     """The error message names the allowed form of an address."""
-    with pytest.raises(ScenarioError, match="tcp://HOST:PORT"), Cluster.connect(sweep_of(VALUES).manner, address):
+    with pytest.raises(ScenarioError, match="tcp://HOST:PORT"), Cluster.connect(sweep_of(VALUES).run_settings, address):
         pass
 
 
 def test_real_clocks_stay_at_home() -> None:
     """A fabric with the real clock is refused, because arms would differ by the machine that ran them."""
-    manner = replace(sweep_of(VALUES).manner, fabric=Netns())
+    run_settings = replace(sweep_of(VALUES).run_settings, fabric=Netns())
     with (
         pytest.raises(ScenarioError, match="FABRIC with --scheduler=netns is not allowed; allowed: virtual"),
-        Cluster.connect(manner, "tcp://127.0.0.1:1"),
+        Cluster.connect(run_settings, "tcp://127.0.0.1:1"),
     ):
         pass

@@ -26,8 +26,10 @@ FINAL = Path("/elsewhere/mine-1")
 
 
 def settings_of(sweep: Sweep) -> BatchSettings:
-    tools = {sweep.scenarios[0].front_key: sweep.manner.fabric.tools(sweep.scenarios[0], capture=False)}
-    return BatchSettings(manner=sweep.manner, scenarios=kinds(sweep.scenarios), identity=identity(sweep.manner, tools))
+    tools = {sweep.scenarios[0].front_key: sweep.run_settings.fabric.tools(sweep.scenarios[0], capture=False)}
+    return BatchSettings(
+        run_settings=sweep.run_settings, scenarios=kinds(sweep.scenarios), identity=identity(sweep.run_settings, tools)
+    )
 
 
 def test_a_batch(tmp_path: Path) -> None:

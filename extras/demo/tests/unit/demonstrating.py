@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.execution.request import Request, RunSettings, arms_for
 from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.demo import finished_arms, job_queue
@@ -22,7 +22,7 @@ def request_of(words: Mapping[str, str]) -> Request:
         name="maps",
         arms=tuple(arms_for(knobs, control=False)),
         repeat=1,
-        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample=10**7),
+        run_settings=RunSettings(fabric=Virtual(), fabric_reason="as asked", sample=10**7),
         results=Path(words.get("RESULTS", "results")),
     )
 

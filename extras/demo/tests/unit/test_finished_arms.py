@@ -112,7 +112,10 @@ def test_what_is_no_result(tmp_path: Path) -> None:
     assert FinishedArms(tmp_path).find(ASKED) is None
     finished(tmp_path, "good")
     assert FinishedArms(tmp_path).find(ASKED) is not None
-    assert FinishedArms(tmp_path).find(replace(ASKED, manner=replace(ASKED.manner, shaper=Shaper.FERRY))) is None
+    assert (
+        FinishedArms(tmp_path).find(replace(ASKED, run_settings=replace(ASKED.run_settings, shaper=Shaper.FERRY)))
+        is None
+    )
 
 
 def test_it_sees_what_comes_and_goes(tmp_path: Path) -> None:

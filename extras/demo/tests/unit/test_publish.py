@@ -6,7 +6,7 @@ import pytest
 
 from priolab.common.errors import ScenarioError, Unavailable
 from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.request import Manner
+from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.extras.demo import publish
 from priolab.extras.demo.choices import LOWATS
@@ -61,13 +61,13 @@ def test_a_server_that_is_not_here_is_told(monkeypatch: pytest.MonkeyPatch, caps
     have them.
     """
 
-    def lack_of(knobs: Mapping[str, str], _: Manner) -> Unavailable | None:
+    def lack_of(knobs: Mapping[str, str], _: RunSettings) -> Unavailable | None:
         absent = knobs["SERVER"] == "h2o"
         return Unavailable("SERVER=h2o", "h2o is not installed", "`make setup SERVER=h2o`") if absent else None
 
     monkeypatch.setattr(publish, "lack_of", lack_of)
-    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="")
-    grid = publish.left_in(publish.combinations({"SERVER": ("nginx", "h2o")}), manner, Report())
+    run_settings = RunSettings(fabric=FABRICS["virtual"], fabric_reason="")
+    grid = publish.left_in(publish.combinations({"SERVER": ("nginx", "h2o")}), run_settings, Report())
     assert {each["SERVER"] for each in grid} == {"nginx"}
     assert capsys.readouterr().out == (
         "left out: 2 recordings: SERVER=h2o cannot be used here: h2o is not installed; `make setup SERVER=h2o`\n"

@@ -167,7 +167,7 @@ def test_a_run_on_a_starved_machine_is_invalid(tmp_path: Path, *, virtual: bool)
     progress = SweepProgress(
         step=lambda _: None, opened=lambda _: None, ended=lambda run, ending, _: heard.update({run.name: ending})
     )
-    folder = run_sweep(sweep, Local(sweep.manner, 1), progress)
+    folder = run_sweep(sweep, Local(sweep.run_settings, 1), progress)
     document = json.loads((folder / "lowat-4096.1" / "run.json").read_text())
     assert heard.pop("lowat-4096.1").status == document["status"] == "invalid"
     assert {ending.status for ending in heard.values()} == {"ok"}

@@ -23,7 +23,7 @@ class _Manner:
 class _Request:
     """The part of a request that these tests need."""
 
-    manner: _Manner = field(default_factory=_Manner)
+    run_settings: _Manner = field(default_factory=_Manner)
 
 
 class _Saying(Report):
@@ -67,7 +67,8 @@ def test_the_picture_comes_first(asked: list[Mapping[str, str]], fabric: Mapping
     first = first_run.first_run({"LOWAT": "131072", **fabric}, report, _fail)
     assert first.builds_afterwards
     assert (
-        first.request.manner.fabric_reason == "real clocks, without containers; virtual: the guest kernel is not built"
+        first.request.run_settings.fabric_reason
+        == "real clocks, without containers; virtual: the guest kernel is not built"
     )
     assert asked == [{"LOWAT": "131072", "FABRIC": "netns"}]
     assert "the guest kernel is not built yet" in report.said[0]

@@ -48,8 +48,8 @@ def test_a_name_like_no_other_is_answered_with_all() -> None:
 def test_request_of_no_words() -> None:
     """Without arguments, a request is the Maps case with control and treatment, once, in the virtual fabric."""
     request = request_from({})
-    assert (request.name, request.repeat, request.manner.fabric.name) == ("maps", 1, "virtual")
-    assert (request.results, request.manner.load_deadline_ns) == (Path("results"), None)
+    assert (request.name, request.repeat, request.run_settings.fabric.name) == ("maps", 1, "virtual")
+    assert (request.results, request.run_settings.load_deadline_ns) == (Path("results"), None)
     assert [(arm.name, arm.scenario.lowat_bytes) for arm in request.arms] == [
         ("control", None),
         ("lowat-131072", 131_072),
@@ -68,7 +68,11 @@ def test_how_to_run() -> None:
     """Execution options set the repetitions, the fabric, the deadline, and the results folder."""
     words = ["REPEAT=3", "FABRIC=netns", "DEADLINE=90s", "RESULTS=/tmp/somewhere", "CONTROL=no"]
     request = request_from(split_words(words))
-    assert (request.repeat, request.manner.fabric.name, request.manner.load_deadline_ns) == (3, "netns", 90 * 10**9)
+    assert (request.repeat, request.run_settings.fabric.name, request.run_settings.load_deadline_ns) == (
+        3,
+        "netns",
+        90 * 10**9,
+    )
     assert request.results == Path("/tmp/somewhere")
     assert [arm.name for arm in request.arms] == ["lowat-131072"]
 

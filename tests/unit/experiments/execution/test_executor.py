@@ -115,7 +115,7 @@ def test_what_is_put_back_is_next() -> None:
     """Runs are handed out in their order; runs that are put back come first, with their cost."""
     sweep = sweep_of({"LOWAT": ("none", "4096", "16384", "65536")})
     runs = list(sweep.runs().values())
-    waiting = Waiting(runs, sweep.manner, most=3)
+    waiting = Waiting(runs, sweep.run_settings, most=3)
     first = waiting.batch([], 1)
     assert (first, len(waiting)) == (runs[:3], 2)
     waiting.put_back(first[1:])
@@ -125,6 +125,6 @@ def test_what_is_put_back_is_next() -> None:
 def test_only_the_fullest_of_the_other_batches_count() -> None:
     """A command has a single other one beside it, so only the largest remainder of earlier batches counts."""
     sweep = sweep_of({"LOWAT": ("none", "4096", "16384", "65536")})
-    waiting = Waiting(list(sweep.runs().values()), sweep.manner, most=40)
+    waiting = Waiting(list(sweep.runs().values()), sweep.run_settings, most=40)
     assert len(waiting.batch([0.0, 0.0], 2)) == 3
     assert len(waiting.batch([0.0, 100.0, 0.0], 2)) == 2

@@ -13,7 +13,7 @@ import pytest
 from priolab.common import home
 from priolab.experiments import FLOORS
 from priolab.experiments.execution.fingerprint import fingerprint, newest
-from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.execution.request import Request, RunSettings, arms_for
 from priolab.experiments.hosts.namespaces.netns import Netns
 from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.results import digest
@@ -27,7 +27,7 @@ def request(*, control: bool = True, **knobs: str) -> Request:
         name="maps",
         arms=tuple(arms_for(knobs, control=control)),
         repeat=1,
-        manner=Manner(fabric=Virtual(), fabric_reason="as asked", sample=10**7),
+        run_settings=RunSettings(fabric=Virtual(), fabric_reason="as asked", sample=10**7),
         results=Path("results"),
     )
 
@@ -42,10 +42,10 @@ USUAL = made(request())
 _GOLDEN = Path(__file__).parents[3] / "golden" / "format-3"
 
 
-def otherwise(**manner: Any) -> Request:
+def otherwise(**run_settings: Any) -> Request:
     """Return a request with the same arms and other ways to carry them out."""
     usual = request()
-    return replace(usual, manner=replace(usual.manner, **manner))
+    return replace(usual, run_settings=replace(usual.run_settings, **run_settings))
 
 
 def finished(
@@ -72,7 +72,7 @@ def chosen(results: Path) -> Path | None:
 def test_the_same_words_are_the_same() -> None:
     """Folder, name, the reason for the fabric, and the spelling of values do not change the fingerprint."""
     same = replace(request(LOWAT="128k"), name="mine", results=Path("/elsewhere"), reuse=True)
-    other = replace(same, manner=replace(same.manner, fabric_reason="alone"))
+    other = replace(same, run_settings=replace(same.run_settings, fabric_reason="alone"))
     assert made(other) == USUAL
     assert json.loads(json.dumps(USUAL)) == USUAL
 

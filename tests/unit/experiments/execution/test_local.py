@@ -53,7 +53,7 @@ def test_bad_runs_do_not_stop_the_others(tmp_path: Path) -> None:
         }
     )
     sweep = sweep_of(VALUES, repeat=2, results=tmp_path, fabric=fabric)
-    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
+    folder, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     assert {name: ending.status for name, ending in heard.items() if ending.status != "ok"} == {
         "lowat-4096.1": "failed",
         "lowat-4096.2": "failed",
@@ -84,7 +84,7 @@ def test_runs_that_share_a_command(tmp_path: Path) -> None:
     """
     fabric = CopyingFabric(troubles={"lowat-4096": "exit 3"}, log=tmp_path / "made", runs_per_command=4)
     sweep = sweep_of(VALUES, repeat=3, results=tmp_path / "results", fabric=fabric)
-    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
+    folder, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     bad = {name for name, ending in heard.items() if ending.status != "ok"}
     assert bad == {f"lowat-4096.{number}" for number in (1, 2, 3)}
     made = (tmp_path / "made").read_text().split()
@@ -112,7 +112,7 @@ def test_commands_meet_in_the_middle(tmp_path: Path) -> None:
     """Each of two commands may carry out any run. The second begins in the middle, and takes the first's last runs."""
     fabric = ListingFabric(runs_per_command=20)
     sweep = sweep_of(VALUES, repeat=3, results=tmp_path, fabric=fabric)
-    carried_out(sweep, Local(sweep.manner, 2))
+    carried_out(sweep, Local(sweep.run_settings, 2))
     first, second = fabric.lists
     order = list(sweep.order())
     assert first == order
@@ -127,7 +127,7 @@ def test_a_slow_command_gets_fewer_runs(tmp_path: Path) -> None:
     until = f"for _ in $(seq 600); do test $(ls ../*/run.json | wc -l) -ge {len(others)} && break; sleep 0.1; done"
     waits = f"case $PWD in */{slow}.partial) {until};; esac; {fabric.copying()}"
     fabric.troubles = {slow.rpartition(".")[0]: waits}
-    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
+    folder, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     assert {ending.status for ending in heard.values()} == {"ok"}
     assert [len(begun(folder, listed[0])) for listed in fabric.lists] == [1, len(others)]
 
@@ -145,9 +145,9 @@ def test_a_command_must_be_worth_its_start(
     """No second command starts for work that takes the first one less time than two starts."""
     fabric = ListingFabric(runs_per_command=20)
     sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
-    run_s = cost_s(sweep.scenarios[0], virtual_clock=True, sample=sweep.manner.sample)
+    run_s = cost_s(sweep.scenarios[0], virtual_clock=True, sample=sweep.run_settings.sample)
     monkeypatch.setattr(executor, "GUEST_S", 5 * run_s / (starts - 1))  # the first command's start is in its time
-    carried_out(sweep, Local(sweep.manner, 2))
+    carried_out(sweep, Local(sweep.run_settings, 2))
     assert len(fabric.lists) == commands
 
 
@@ -155,7 +155,7 @@ def test_no_command_gets_more_runs_than_allowed(tmp_path: Path) -> None:
     """A list has at most as many runs as a command may carry out."""
     fabric = ListingFabric(runs_per_command=4)
     sweep = sweep_of(VALUES, repeat=3, results=tmp_path, fabric=fabric)
-    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    _, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     assert sorted(heard) == sorted(sweep.order())
     assert max(map(len, fabric.lists)) == 4
 
@@ -164,7 +164,7 @@ def test_claimed_runs_that_never_begin_are_carried_out(tmp_path: Path) -> None:
     """A command claims runs and ends before it begins them. One of them has failed, the others are carried out."""
     fabric = ListingFabric(runs_per_command=20, thief=True)
     sweep = sweep_of(VALUES, repeat=2, results=tmp_path, fabric=fabric)
-    folder, heard = carried_out(sweep, Local(sweep.manner, 1))
+    folder, heard = carried_out(sweep, Local(sweep.run_settings, 1))
     assert {name: ending.status for name, ending in heard.items() if ending.status != "ok"} == {
         fabric.lists[0][0]: "failed"
     }
@@ -180,7 +180,7 @@ def broken_runs(number: int, trouble: str, results: Path) -> tuple[str, dict[str
     sweep = sweep_of(VALUES, results=results, fabric=fabric)
     broken = sweep.order()[number]
     fabric.troubles = {broken.rpartition(".")[0]: trouble}
-    folder, heard = carried_out(sweep, Local(sweep.manner, 1))
+    folder, heard = carried_out(sweep, Local(sweep.run_settings, 1))
     assert sorted(heard) == sorted(sweep.order())
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     return broken, bad, folder / sweep.order()[0] / "console.log"
@@ -216,7 +216,7 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
 
     monkeypatch.setattr("priolab.experiments.execution.conclusion.findings", findings)
     sweep = sweep_of(VALUES, results=tmp_path)
-    folder, heard = carried_out(sweep, Local(sweep.manner, 2))
+    folder, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     log = folder / "lowat-4096.1" / "judging.log"
     assert bad == {
@@ -232,7 +232,7 @@ def test_an_outcome_that_is_none(tmp_path: Path, outcome: str) -> None:
     """A run with an unreadable outcome has failed."""
     fabric = CopyingFabric(troubles={"lowat-4096": f"printf %s '{outcome}' >outcome.json"})
     sweep = sweep_of(VALUES, results=tmp_path, fabric=fabric)
-    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    _, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}
     assert list(bad) == ["lowat-4096.1"]
     assert bad["lowat-4096.1"].startswith("lowat-4096.1: its files could not be evaluated: ")
@@ -250,11 +250,11 @@ def test_an_interruption_leaves_what_is_done(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_sweep(sweep, Local(sweep.manner, 2), SweepProgress(step=str, opened=lambda _: None, ended=interrupt))  # type: ignore[arg-type]
+        run_sweep(sweep, Local(sweep.run_settings, 2), SweepProgress(step=str, opened=lambda _: None, ended=interrupt))  # type: ignore[arg-type]
     (partial,) = (tmp_path / "results").iterdir()
     filed = {path.name for path in partial.iterdir() if (path / "run.json").exists() and path.suffix != ".partial"}
     assert set(told) <= filed
-    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+    _, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     assert set(heard) == set(sweep.order()) - filed
     made = (tmp_path / "made").read_text().split()
     assert len(made) <= len(sweep.order()) + 2
@@ -271,8 +271,8 @@ def test_a_run_that_did_not_come_back(tmp_path: Path) -> None:
     """A sweep that lacks a run fails, and can be continued."""
     sweep = sweep_of(VALUES, results=tmp_path)
     with pytest.raises(StepFailed, match=r"the sweep: 1 run ended without a result, for example lowat-4096\.1"):
-        carried_out(sweep, Forgetful(sweep.manner, 2))
-    _, heard = carried_out(sweep, Local(sweep.manner, 2))
+        carried_out(sweep, Forgetful(sweep.run_settings, 2))
+    _, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     assert list(heard) == ["lowat-4096.1"]
 
 
@@ -293,7 +293,7 @@ def test_no_more_side_by_side_than_there_is_memory_for(monkeypatch: pytest.Monke
     ):
         rooms_mib.append(room_mib)
         memory.write_text(f"MemTotal: 1 kB\nMemAvailable:   {free_mib * 1024} kB\n")
-        assert bearable(sweep.scenarios, sweep.manner.fabric) == most
+        assert bearable(sweep.scenarios, sweep.run_settings.fabric) == most
 
 
 @pytest.mark.parametrize(("processors", "most"), [(1, 1), (2, 1), (3, 1), (8, 4)])

@@ -8,7 +8,7 @@ import pytest
 
 from priolab.common.errors import InvalidRun, Unavailable
 from priolab.experiments.execution.conclusion import Run, lay_out, wall_limit_s
-from priolab.experiments.execution.request import Arm, Manner
+from priolab.experiments.execution.request import Arm, RunSettings
 from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.virtual import memory_mib
 from priolab.experiments.results.run_folder import RunFolder
@@ -69,10 +69,10 @@ def test_a_browsers_guest_has_the_time_of_its_link(name: str, link_s: float) -> 
     """In a guest, a browser's run has a longer limit of wall time than a run of the lab's client.
     The limit is longer by more than twice the run's link time.
     """
-    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
+    run_settings = RunSettings(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     knobs = dict(entry_of(name).knobs)
-    own = wall_limit_s(scenario_from(knobs), manner)
-    assert wall_limit_s(scenario_from(knobs | {"CLIENT": "chromium"}), manner) > own + 2 * link_s
+    own = wall_limit_s(scenario_from(knobs), run_settings)
+    assert wall_limit_s(scenario_from(knobs | {"CLIENT": "chromium"}), run_settings) > own + 2 * link_s
 
 
 def test_the_guest_has_room_for_the_net_log() -> None:
@@ -107,9 +107,9 @@ def test_an_arm_names_what_it_uses(tmp_path: Path, client: str, named: list[str]
     knobs = {"CLIENT": client}
     found = {"nginx": "1", "chromium": "2", "playwright": "3", "firefox": "4", "websockets": "5", "webkit": "6"}
     tools = Tools(programs={}, versions=found)
-    manner = Manner(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
+    run_settings = RunSettings(fabric=FABRICS["virtual"], fabric_reason="", sample=None)
     folder = RunFolder(tmp_path / "run")
-    lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, manner, tools)
+    lay_out(Run(arm=Arm(name="control", knobs=knobs), repetition=1, seed=1), folder, run_settings, tools)
     assert list(RunSpec.read(folder).tools.versions) == [*named, "priolab"]
 
 

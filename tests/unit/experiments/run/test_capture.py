@@ -10,7 +10,7 @@ from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.process import processes
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Manner, Request, arms_for
+from priolab.experiments.execution.request import Request, RunSettings, arms_for
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run import capture
 from priolab.experiments.run.fabrics import FABRICS
@@ -50,7 +50,7 @@ def test_nothing_is_run_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
         name="maps",
         arms=tuple(arms_for({}, control=False)),
         repeat=1,
-        manner=Manner(
+        run_settings=RunSettings(
             fabric=FABRICS[fabric],
             fabric_reason="as asked",
             sample=None,

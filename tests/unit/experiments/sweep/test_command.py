@@ -94,7 +94,7 @@ def test_a_study_makes_a_sweep(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     request = sweep_request_from([*WORDS, f"RESULTS={tmp_path}"])
     wanted = sweep_from(request, yes=False)
     options = argparse.Namespace(kept=None)
-    folder = command.make(request, wanted, Local(wanted.manner, 1), options, Report(aside=True))
+    folder = command.make(request, wanted, Local(wanted.run_settings, 1), options, Report(aside=True))
     assert folder == (tmp_path / "latest").resolve()
     assert options.kept() == f"{folder} is complete"
 

@@ -274,5 +274,9 @@ def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert len(shown) == 4
     assert len(sweep.points) == prod((4, 2, 2)) + 4
-    assert (sweep.seed, sweep.order_seed, sweep.manner.load_deadline_ns) == (5, 5, 9 * 10**9)
-    assert (sweep.manner.fabric.name, sweep.manner.sample, sweep.manner.capture) == ("virtual", 10**8, False)
+    assert (sweep.seed, sweep.order_seed, sweep.run_settings.load_deadline_ns) == (5, 5, 9 * 10**9)
+    assert (sweep.run_settings.fabric.name, sweep.run_settings.sample, sweep.run_settings.capture) == (
+        "virtual",
+        10**8,
+        False,
+    )
