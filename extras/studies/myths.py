@@ -1,6 +1,6 @@
-"""Tests beliefs about TCP_NOTSENT_LOWAT: `make myths` fills docs/measured/myths.md, and draws its pictures.
+"""Tests hypotheses about TCP_NOTSENT_LOWAT: `make myths` fills docs/measured/myths.md, and draws its pictures.
 
-A module of beliefs has them as a table of Belief.
+A module of hypotheses has them as a table of Hypothesis.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,35 +10,35 @@ from priolab.analysis.figures import picture
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
-from priolab.extras.studies import belief_picture, kernel_beliefs, order_beliefs, transfer_beliefs
-from priolab.extras.studies.belief import Belief, Found, placed
+from priolab.extras.studies import hypothesis_picture, kernel_hypotheses, order_hypotheses, transfer_hypotheses
+from priolab.extras.studies.hypothesis import Found, Hypothesis, placed
 
-BELIEFS = (*transfer_beliefs.BELIEFS, *order_beliefs.BELIEFS, *kernel_beliefs.BELIEFS)
-"""All beliefs, from each module that has some."""
+HYPOTHESES = (*transfer_hypotheses.HYPOTHESES, *order_hypotheses.HYPOTHESES, *kernel_hypotheses.HYPOTHESES)
+"""All hypotheses, from each module that has some."""
 
 
-def findings(measured: Sequence[tuple[Belief, Found]]) -> Findings:
+def findings(measured: Sequence[tuple[Hypothesis, Found]]) -> Findings:
     """Returns the marked places and the pictures. The study holds if each verdict is the one that is explained."""
     return Findings(
-        places={name: text for belief, found in measured for name, text in belief.places(found).items()},
+        places={name: text for hypothesis, found in measured for name, text in hypothesis.places(found).items()},
         beside={
-            f"myths-{belief.name}.svg": picture.drawn(belief_picture.draw(belief, found)).encode()
-            for belief, found in measured
+            f"myths-{hypothesis.name}.svg": picture.drawn(hypothesis_picture.draw(hypothesis, found)).encode()
+            for hypothesis, found in measured
         },
-        holds=all(belief.holds(found) for belief, found in measured),
+        holds=all(hypothesis.holds(found) for hypothesis, found in measured),
     )
 
 
 def _measure(results: Path, report: Report) -> Findings:
-    return findings([(belief, belief.measure(belief, results, report)) for belief in BELIEFS])
+    return findings([(hypothesis, hypothesis.measure(hypothesis, results, report)) for hypothesis in HYPOTHESES])
 
 
 def arms() -> Iterator[Arm]:
-    """Yields an arm for each case of each belief, without the files that a belief makes."""
-    for belief in BELIEFS:
-        for number, case in enumerate(belief.cases):
-            knobs = {name: value for name, value in case.knobs.items() if value not in belief.files}
-            yield Arm(name=f"{belief.name}-{number}", knobs=placed(knobs, {}))
+    """Yields an arm for each case of each hypothesis, without the files that a hypothesis makes."""
+    for hypothesis in HYPOTHESES:
+        for number, case in enumerate(hypothesis.cases):
+            knobs = {name: value for name, value in case.knobs.items() if value not in hypothesis.files}
+            yield Arm(name=f"{hypothesis.name}-{number}", knobs=placed(knobs, {}))
 
 
-add_to = Study(name="myths", step="the beliefs", measure=_measure, arms=arms).add_to
+add_to = Study(name="myths", step="the hypotheses", measure=_measure, arms=arms).add_to

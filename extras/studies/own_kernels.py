@@ -1,4 +1,4 @@
-"""Guest kernels of the study of beliefs alone: one without a repair of TCP_NOTSENT_LOWAT, and one with kTLS."""
+"""Guest kernels of the study of hypotheses alone: one without a repair of TCP_NOTSENT_LOWAT, and one with kTLS."""
 
 from priolab.testbed import Additions, Change, Edit, Effect
 

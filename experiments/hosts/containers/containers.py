@@ -45,7 +45,7 @@ from priolab.netem.rate_limiter import changing
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
-from priolab.proxy.gauge import ENDED
+from priolab.proxy.sampler_program import ENDED
 from priolab.testbed import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, cgroup, no_look
 from priolab.testbed import packet_capture as tap
 
@@ -196,7 +196,7 @@ class Containers:
                 limit = ["ip", "link", "set", "dev", "eth0", "gso_max_segs", str(scenario.gso_segments)]
                 self._services.run("gauge", granted(["net_admin"], limit))
             if not self._override.cc_by_sysctl:
-                choose = ["python3", "-m", "priolab.proxy.gauge", "congestion", scenario.congestion_control]
+                choose = ["python3", "-m", "priolab.proxy.sampler_program", "congestion", scenario.congestion_control]
                 self._services.run("gauge", granted(["net_admin", "sys_ptrace"], choose))
             yield process
 
@@ -276,7 +276,7 @@ class Containers:
         """
         del folder  # the gauge's files are collected into the folder
         what = [self.addresses.client, str(FRONT_PORT), str(INSIDE.front), str(interval_ns or 0)]
-        command = granted(["sys_ptrace"], ["python3", "-m", "priolab.proxy.gauge", "look", *what])
+        command = granted(["sys_ptrace"], ["python3", "-m", "priolab.proxy.sampler_program", "look", *what])
         log = self._folder.front / "gauge.log"
         try:
             with self._services.process("the gauge", "gauge", command, log) as gauge:
@@ -322,7 +322,7 @@ class Containers:
         pid = self._front_pid()
         if pid is None:
             raise Unavailable("LOWAT=auto", _ELSEWHERE, INSTEAD)
-        namespace = int(self._services.run("gauge", ["python3", "-m", "priolab.proxy.gauge", "namespace"]))
+        namespace = int(self._services.run("gauge", ["python3", "-m", "priolab.proxy.sampler_program", "namespace"]))
         try:
             group = cgroup.group_of(pid)
         except OSError as error:

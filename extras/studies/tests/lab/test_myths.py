@@ -1,12 +1,12 @@
-"""The cheapest belief, measured."""
+"""The cheapest hypothesis, measured."""
 
 from pathlib import Path
 
 import pytest
 
 from priolab.experiments.commands.console import Report
-from priolab.extras.studies.belief import DELAY, UNSENT, Word
-from priolab.extras.studies.order_beliefs import EVENTS
+from priolab.extras.studies.hypothesis import DELAY, UNSENT, Word
+from priolab.extras.studies.order_hypotheses import EVENTS
 
 
 @pytest.mark.usefixtures("guest")

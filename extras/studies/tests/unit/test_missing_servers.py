@@ -10,7 +10,7 @@ from priolab.experiments.commands import checked_run
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Study
 from priolab.experiments.setup import programs
-from priolab.extras.studies import belief, myths, transition, two_hops
+from priolab.extras.studies import hypothesis, myths, transition, two_hops
 from priolab.proxy.server import Server
 
 
@@ -32,8 +32,8 @@ def test_it_is_refused_before_it_measures(
     monkeypatch.setattr(programs, "find", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(programs, "version", lambda *_: "1")
     monkeypatch.setattr(programs, "server_version", lambda *_: "1")
-    monkeypatch.setattr(belief, "built_kernel", lambda _: pytest.fail("a kernel was built"))
-    for module in (belief, two_hops, transition):
+    monkeypatch.setattr(hypothesis, "built_kernel", lambda _: pytest.fail("a kernel was built"))
+    for module in (hypothesis, two_hops, transition):
         monkeypatch.setattr(module, "run_in_guest", lambda *_, **__: pytest.fail("it measured"))
     monkeypatch.setattr(checked_run, "run_checked", lambda *_, **__: pytest.fail("it measured"))
     made = study.add_to.__self__

@@ -9,31 +9,32 @@ from priolab.common.errors import InvalidRun
 from priolab.experiments.commands.study import document_of
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.extras.studies import belief_picture, myths
-from priolab.extras.studies.belief import (
+from priolab.extras.studies import hypothesis_picture, myths
+from priolab.extras.studies.hypothesis import (
     DELAY,
     FIRST_BYTE,
     GOODPUT,
     LABS,
     MEMORY,
     WAKEUPS,
-    Belief,
     Found,
+    Hypothesis,
     Quantity,
     Word,
 )
-from priolab.extras.studies.kernel_beliefs import GAP, KTLS, SENDFILE, STALL
-from priolab.extras.studies.order_beliefs import BBR, EVENTS, HTTP3
-from priolab.extras.studies.transfer_beliefs import ROUND_TRIP, SMALLER, SNDBUF, SYSTEM_WIDE
+from priolab.extras.studies.kernel_hypotheses import GAP, KTLS, SENDFILE, STALL
+from priolab.extras.studies.order_hypotheses import BBR, EVENTS, HTTP3
+from priolab.extras.studies.transfer_hypotheses import ROUND_TRIP, SMALLER, SNDBUF, SYSTEM_WIDE
 from tests.support.declarations import valid
 
 Figures = Mapping[str, Mapping[Quantity, float]]
 
 
-def _found(belief: Belief, figures: Figures) -> Found:
-    """Return the figures of a belief: those given, and 100 for all others."""
+def _found(hypothesis: Hypothesis, figures: Figures) -> Found:
+    """Return the figures of a hypothesis: those given, and 100 for all others."""
     return {
-        case.name: dict.fromkeys(belief.quantities, 100.0) | dict(figures.get(case.name, {})) for case in belief.cases
+        case.name: dict.fromkeys(hypothesis.quantities, 100.0) | dict(figures.get(case.name, {}))
+        for case in hypothesis.cases
     }
 
 
@@ -48,7 +49,7 @@ _SHORT: Figures = {"near, fixed, unset": {FIRST_BYTE: 120.0}}
 
 
 @pytest.mark.parametrize(
-    ("belief", "figures", "word", "said"),
+    ("hypothesis", "figures", "word", "said"),
     [
         (ROUND_TRIP, {}, Word.FALSE, "at most 0.0%"),
         (ROUND_TRIP, {"fresh, 128K": {GOODPUT: 95.0}}, Word.TRUE, "at most 5.0%"),
@@ -91,13 +92,13 @@ _SHORT: Figures = {"near, fixed, unset": {FIRST_BYTE: 120.0}}
         (STALL, {"not paced, now": {GOODPUT: 80.0}}, Word.TRUE, "at most 20% of the goodput"),
     ],
 )
-def test_a_verdict_follows_from_the_figures(belief: Belief, figures: Figures, word: Word, said: str) -> None:
+def test_a_verdict_follows_from_the_figures(hypothesis: Hypothesis, figures: Figures, word: Word, said: str) -> None:
     """Each word has its figures, and the sentence has those that decide."""
-    found = _found(belief, figures)
-    verdict = belief.judge(found)
+    found = _found(hypothesis, figures)
+    verdict = hypothesis.judge(found)
     assert verdict.word is word
     assert said in verdict.because
-    assert belief.holds(found) == (word is belief.expected)
+    assert hypothesis.holds(found) == (word is hypothesis.expected)
 
 
 def test_no_verdict_without_ktls() -> None:
@@ -107,8 +108,8 @@ def test_no_verdict_without_ktls() -> None:
 
 
 def test_the_document() -> None:
-    """The document has the places of all beliefs; the study does not hold when a verdict is another one."""
-    found = myths.findings([(belief, _found(belief, {})) for belief in myths.BELIEFS])
+    """The document has the places of all hypotheses; the study does not hold when a verdict is another one."""
+    found = myths.findings([(hypothesis, _found(hypothesis, {})) for hypothesis in myths.HYPOTHESES])
     assert found.places.keys() == places(document_of("myths")).keys()
     assert not found.holds
     assert found.places["events-verdict"].startswith("**False.** ")
@@ -116,23 +117,23 @@ def test_the_document() -> None:
     assert myths.findings([(ROUND_TRIP, _found(ROUND_TRIP, {}))]).holds
 
 
-@pytest.mark.parametrize("belief", myths.BELIEFS, ids=lambda belief: belief.name)
-def test_a_belief(belief: Belief) -> None:
+@pytest.mark.parametrize("hypothesis", myths.HYPOTHESES, ids=lambda hypothesis: hypothesis.name)
+def test_a_belief(hypothesis: Hypothesis) -> None:
     """Its cases can be run and have names of their own, its commands name all values, and its picture is valid.
     Cases with a kernel of the study's own have no command but the study's.
     """
-    assert len({case.name for case in belief.cases}) == len(belief.cases)
-    for case in belief.cases:
+    assert len({case.name for case in hypothesis.cases}) == len(hypothesis.cases)
+    for case in hypothesis.cases:
         knobs = {name: value for name, value in case.knobs.items() if name != "CONFIG"}
         assert Arm(name="arm", knobs=with_defaults(knobs)).scenario
-    lowats = [line.split("LOWAT=")[-1].partition(" CONTROL=no")[0] for line in belief.commands if "LOWAT=" in line]
-    assert sum(len(values.split(",")) for values in lowats) == sum(case.kernel == LABS for case in belief.cases)
-    assert any(line.startswith("make myths ") for line in belief.commands) == any(
-        case.kernel != LABS for case in belief.cases
+    lowats = [line.split("LOWAT=")[-1].partition(" CONTROL=no")[0] for line in hypothesis.commands if "LOWAT=" in line]
+    assert sum(len(values.split(",")) for values in lowats) == sum(case.kernel == LABS for case in hypothesis.cases)
+    assert any(line.startswith("make myths ") for line in hypothesis.commands) == any(
+        case.kernel != LABS for case in hypothesis.cases
     )
-    declaration = valid(belief_picture.draw(belief, _found(belief, {})))
+    declaration = valid(hypothesis_picture.draw(hypothesis, _found(hypothesis, {})))
     bars = [panel["layer"][0]["data"]["values"] for panel in declaration["vconcat"]]
-    assert [len(rows) for rows in bars] == [len(each.cases) + (each.claimed is not None) for each in belief.panels]
+    assert [len(rows) for rows in bars] == [len(each.cases) + (each.claimed is not None) for each in hypothesis.panels]
 
 
 def test_a_configuration_with_a_fixed_buffer() -> None:

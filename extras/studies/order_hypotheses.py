@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from priolab.common.amounts import kibibytes, milliseconds
-from priolab.extras.studies.belief import (
+from priolab.extras.studies.hypothesis import (
     BEFORE,
     DELAY,
     FIRST_BYTE,
@@ -14,16 +14,16 @@ from priolab.extras.studies.belief import (
     PAGES,
     UNSENT,
     WAKEUPS,
-    Belief,
     Case,
     Found,
+    Hypothesis,
     Panel,
     Verdict,
     Word,
     alike,
     times,
 )
-from priolab.extras.studies.transfer_beliefs import LOWATS
+from priolab.extras.studies.transfer_hypotheses import LOWATS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +36,8 @@ class _Way:
     usual_knobs: Mapping[str, str]
 
 
-def _instead(name: str, ways: Sequence[_Way]) -> Belief:
-    """Returns the belief that LOWAT is unnecessary with these ways."""
+def _instead(name: str, ways: Sequence[_Way]) -> Hypothesis:
+    """Returns the hypothesis that LOWAT is unnecessary with these ways."""
     knobs = {words: each for way in ways for words, each in ((way.usual, way.usual_knobs), (way.said, way.knobs))}
 
     def judge(found: Found) -> Verdict:
@@ -52,7 +52,7 @@ def _instead(name: str, ways: Sequence[_Way]) -> Belief:
             because=f"The times are those with LOWAT unset and with LOWAT=16384. {' '.join(said)}",
         )
 
-    return Belief(
+    return Hypothesis(
         name=name,
         cases=[
             Case(name=f"{words}, {lowat}", knobs={**each, "LOWAT": value})
@@ -118,7 +118,7 @@ def _events(found: Found) -> Verdict:
     )
 
 
-EVENTS = Belief(
+EVENTS = Hypothesis(
     name="events",
     cases=[
         Case(name=f"{stream}, {name}", knobs={**knobs, **_EVENT_LINK, "LOWAT": LOWATS[name]})
@@ -157,7 +157,7 @@ def _http3(found: Found) -> Verdict:
     )
 
 
-HTTP3 = Belief(
+HTTP3 = Hypothesis(
     name="http3",
     cases=[
         Case(name=f"{server}, {name}", knobs={"SERVER": server, "LOWAT": LOWATS[name]})
@@ -175,4 +175,4 @@ HTTP3 = Belief(
     expected=Word.TRUE,
 )
 
-BELIEFS = (BBR, FQ, EVENTS, HTTP3)
+HYPOTHESES = (BBR, FQ, EVENTS, HTTP3)

@@ -8,7 +8,7 @@ from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Run
 from priolab.common.amounts import kibibytes, milliseconds
 from priolab.common.errors import InvalidRun
-from priolab.extras.studies.belief import (
+from priolab.extras.studies.hypothesis import (
     ALIKE,
     FIRST_BYTE,
     GOODPUT,
@@ -16,9 +16,9 @@ from priolab.extras.studies.belief import (
     MUCH,
     UNSENT,
     WAKEUPS,
-    Belief,
     Case,
     Found,
+    Hypothesis,
     Panel,
     Quantity,
     Verdict,
@@ -27,7 +27,7 @@ from priolab.extras.studies.belief import (
     times,
 )
 from priolab.extras.studies.own_kernels import BEFORE_5_18, WITH_KTLS
-from priolab.extras.studies.transfer_beliefs import LOWATS
+from priolab.extras.studies.transfer_hypotheses import LOWATS
 
 _SENDFILE = "extras/studies/fronts/nginx-sendfile.conf"
 _SENT = re.compile(rb"SSL_sendfile: (\d+)$", re.MULTILINE)
@@ -79,7 +79,7 @@ def _stall(found: Found) -> Verdict:
     )
 
 
-STALL = Belief(
+STALL = Hypothesis(
     name="stall",
     cases=[
         case
@@ -123,7 +123,7 @@ _TLS_CASES = [
     for name, value in LOWATS.items()
 ]
 
-KTLS = Belief(
+KTLS = Hypothesis(
     name="ktls",
     cases=_TLS_CASES,
     quantities=[FIRST_BYTE, GOODPUT, UNSENT, WAKEUPS, SENDFILE],
@@ -132,4 +132,4 @@ KTLS = Belief(
     expected=Word.FALSE,
 )
 
-BELIEFS = (KTLS, STALL)
+HYPOTHESES = (KTLS, STALL)

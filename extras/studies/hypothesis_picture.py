@@ -1,11 +1,11 @@
-"""Draws the figures of a belief: a panel of bars for each quantity, a bar for each case with its name and its value."""
+"""Draws the figures of a hypothesis: a panel of bars for each quantity, a bar with name and value for each case."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from priolab.analysis.figures.palette import IMPORTANT, INK, OTHERS, QUIET
 from priolab.analysis.figures.sheet import CONFIG, TEXT, Declaration, layer
-from priolab.extras.studies.belief import Belief, Found, Panel
+from priolab.extras.studies.hypothesis import Found, Hypothesis, Panel
 
 _FONT = 20
 _WIDTH_PX, _BAR_PX = 520, 34
@@ -15,14 +15,14 @@ _UNSET, _LIMITED, _CLAIMED = "LOWAT unset", "with LOWAT", "what the belief says"
 _COLOURS: Mapping[str, str] = {_UNSET: OTHERS[0], _LIMITED: IMPORTANT[0], _CLAIMED: "#b0b0b0"}
 
 
-def draw(belief: Belief, found: Found) -> Declaration:
-    """Returns the picture of a belief as a Vega-Lite declaration."""
-    panels = [_panel(panel, _rows(belief, panel, found)) for panel in belief.panels]
+def draw(hypothesis: Hypothesis, found: Found) -> Declaration:
+    """Returns the picture of a hypothesis as a Vega-Lite declaration."""
+    panels = [_panel(panel, _rows(hypothesis, panel, found)) for panel in hypothesis.panels]
     return {"vconcat": panels, "spacing": 16, "resolve": {"scale": {"color": "shared"}}, "config": CONFIG}
 
 
-def _rows(belief: Belief, panel: Panel, found: Found) -> list[dict[str, Any]]:
-    limited = {case.name: case.is_limited for case in belief.cases}
+def _rows(hypothesis: Hypothesis, panel: Panel, found: Found) -> list[dict[str, Any]]:
+    limited = {case.name: case.is_limited for case in hypothesis.cases}
     bars = [(name, found[name][panel.quantity], _LIMITED if limited[name] else _UNSET) for name in panel.cases]
     if panel.claimed:
         bars.append((*panel.claimed, _CLAIMED))

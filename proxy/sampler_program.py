@@ -1,8 +1,10 @@
 """Samples a front's sockets from inside the front's PID and network namespaces.
 
-    python -m priolab.proxy.gauge look PEER PORT FOLDER INTERVAL_NS  samples the connection from PEER to PORT
-    python -m priolab.proxy.gauge namespace                    prints the cookie of the network namespace
-    python -m priolab.proxy.gauge congestion NAME              sets TCP_CONGESTION on the front's listening sockets
+    python -m priolab.proxy.sampler_program COMMAND
+
+    look PEER PORT FOLDER INTERVAL_NS    samples the connection from PEER to PORT
+    namespace                            prints the cookie of the network namespace
+    congestion NAME                      sets TCP_CONGESTION on the front's listening sockets
 
 PEER: the client's address. PORT: the front's port. FOLDER: the folder for the recorded files.
 

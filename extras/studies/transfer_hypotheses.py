@@ -1,7 +1,7 @@
 """Beliefs about what a LOWAT costs a transfer, whom it reaches, and what it replaces."""
 
 from priolab.common.amounts import kibibytes, milliseconds, rate
-from priolab.extras.studies.belief import (
+from priolab.extras.studies.hypothesis import (
     FIRST_BYTE,
     GOODPUT,
     LOST,
@@ -11,9 +11,9 @@ from priolab.extras.studies.belief import (
     PAGES,
     UNSENT,
     WAKEUPS,
-    Belief,
     Case,
     Found,
+    Hypothesis,
     Panel,
     Verdict,
     Word,
@@ -43,7 +43,7 @@ def _round_trip(found: Found) -> Verdict:
     )
 
 
-ROUND_TRIP = Belief(
+ROUND_TRIP = Hypothesis(
     name="round-trip",
     cases=[
         Case(
@@ -91,7 +91,7 @@ def _system_wide(found: Found) -> Verdict:
     )
 
 
-SYSTEM_WIDE = Belief(
+SYSTEM_WIDE = Hypothesis(
     name="system-wide",
     cases=[
         *(
@@ -160,7 +160,7 @@ def _smaller(found: Found) -> Verdict:
     return Verdict(word=Word.FALSE if len(parts) > 1 else Word.TRUE, because=" ".join(parts))
 
 
-SMALLER = Belief(
+SMALLER = Hypothesis(
     name="smaller",
     cases=[
         *(
@@ -227,7 +227,7 @@ def _sndbuf(found: Found) -> Verdict:
     )
 
 
-SNDBUF = Belief(
+SNDBUF = Hypothesis(
     name="sndbuf",
     cases=[
         Case(name=f"{path}, {buffer}, {name}", knobs={**knobs, **own, "RELOADS": "1", "LOWAT": LOWATS[name]})
@@ -248,4 +248,4 @@ SNDBUF = Belief(
     before=[f"sed 's/{_PLAIN}/{_WITH_BUFFER}/' proxy/servers/nginx/nginx.conf > {_OWN}"],
 )
 
-BELIEFS = (ROUND_TRIP, SYSTEM_WIDE, SMALLER, SNDBUF)
+HYPOTHESES = (ROUND_TRIP, SYSTEM_WIDE, SMALLER, SNDBUF)

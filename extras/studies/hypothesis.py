@@ -35,7 +35,7 @@ LABS = Additions()
 
 
 class Word(StrEnum):
-    """The verdict on a belief."""
+    """The verdict on a hypothesis."""
 
     TRUE = "true"
     PARTLY = "true only in part"
@@ -60,12 +60,12 @@ class Quantity:
 
 
 Found = Mapping[str, Mapping[Quantity, float]]
-"""The figures of a belief: for each case, by its name, the quantities."""
+"""The figures of a hypothesis: for each case, by its name, the quantities."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A case of a belief: an arm.
+    """A case of a hypothesis: an arm.
 
     name: as in the table and in the picture. knobs: those that differ from defaults. kernel: what the guest kernel has
     beyond the lab's; no command but the study's runs on such a kernel.
@@ -86,7 +86,7 @@ class Case:
 class Panel:
     """A part of a picture: a quantity as a bar for each case. cases: their names.
 
-    claimed: a bar for what the belief claims, as its name and its value; None without one.
+    claimed: a bar for what the hypothesis claims, as its name and its value; None without one.
     """
 
     quantity: Quantity
@@ -94,38 +94,38 @@ class Panel:
     claimed: tuple[str, float] | None = None
 
 
-def in_guest(belief: "Belief", results: Path, report: Report) -> Found:
-    """Runs the cases of a belief in the guest, and returns their quantities. Raises LabError.
+def in_guest(hypothesis: "Hypothesis", results: Path, report: Report) -> Found:
+    """Runs the cases of a hypothesis in the guest, and returns their quantities. Raises LabError.
 
-    results: the folder for results, in which the belief's files are written, too.
+    results: the folder for results, in which the hypothesis's files are written, too.
     """
-    paths = {name: results / name for name in belief.files}
-    for name, text in belief.files.items():
+    paths = {name: results / name for name in hypothesis.files}
+    for name, text in hypothesis.files.items():
         paths[name].write_text(text())
-    found: dict[str, dict[Quantity, float]] = {case.name: {} for case in belief.cases}
-    for kernel in dict.fromkeys(case.kernel for case in belief.cases):
-        cases = [case for case in belief.cases if case.kernel == kernel]
+    found: dict[str, dict[Quantity, float]] = {case.name: {} for case in hypothesis.cases}
+    for kernel in dict.fromkeys(case.kernel for case in hypothesis.cases):
+        cases = [case for case in hypothesis.cases if case.kernel == kernel]
         arms = [Arm(name=f"{number}", knobs=placed(case.knobs, paths)) for number, case in enumerate(cases)]
         with added(kernel):
             built_kernel(report)
-            runs = run_in_guest(belief.name, arms, results, report, repeat=belief.repeat).arms()
+            runs = run_in_guest(hypothesis.name, arms, results, report, repeat=hypothesis.repeat).arms()
         for case, arm in zip(cases, arms, strict=True):
-            found[case.name] = {each: median(map(each.of, runs[arm.name])) for each in belief.quantities}
+            found[case.name] = {each: median(map(each.of, runs[arm.name])) for each in hypothesis.quantities}
     return found
 
 
 def placed(knobs: Mapping[str, str], paths: Mapping[str, Path]) -> dict[str, str]:
-    """Returns all knobs of a case, with the paths of the belief's files and of the study's.
+    """Returns all knobs of a case, with the paths of the hypothesis's files and of the study's.
 
-    knobs: those of the case. paths: by the names of the belief's files.
+    knobs: those of the case. paths: by the names of the hypothesis's files.
     """
     own = {name: str(ROOT / value) for name, value in knobs.items() if value.startswith("extras/")}
     return with_defaults({name: str(paths.get(value, value)) for name, value in knobs.items()} | own)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Belief:
-    """A belief. The document has its words, who holds it and why it is so or not, and its marked places.
+class Hypothesis:
+    """A hypothesis. The document has its words, who holds it and why it is so or not, and its marked places.
 
     name: that of its marked places and of its picture. quantities: the columns of its table. judge: returns the verdict
     that follows from the figures. expected: the verdict that the document explains. files: the texts of files that
@@ -142,7 +142,7 @@ class Belief:
     files: Mapping[str, Callable[[], str]] = field(default_factory=dict)
     before: Sequence[str] = ()
     repeat: int = 1
-    measure: Callable[["Belief", Path, Report], Found] = in_guest
+    measure: Callable[["Hypothesis", Path, Report], Found] = in_guest
 
     @property
     def commands(self) -> list[str]:
@@ -163,7 +163,7 @@ class Belief:
         return any(case.kernel != LABS for case in self.cases)
 
     def places(self, found: Found) -> dict[str, str]:
-        """Returns the belief's marked places: commands, table, verdict."""
+        """Returns the hypothesis's marked places: commands, table, verdict."""
         verdict = self.judge(found)
         head = ("case", *(f"{quantity.name}:" for quantity in self.quantities))
         rows = tuple(
