@@ -15,8 +15,8 @@ _CATALOGUES = {"SCENARIO": Path("experiments/scenario/catalogue"), "SWEEP": Path
 _WITHOUT_PACKAGES = {"compose"}
 """Fabrics that need no packages on this machine, because their programs are in container images."""
 
-CORE = "core"
-"""The value of TESTS for the core's tests, which need what an experiment needs and pytest."""
+CORE, SANDBOX = "core", "sandbox"
+"""The values of TESTS for the core's tests, which need what an experiment needs and pytest, and for the sandbox's."""
 
 _NO_SERVER = "none"  # a value of VIA
 
@@ -139,11 +139,15 @@ def needs_of_tests(name: str, root: Path) -> list[str]:
     """
     if name == CORE:
         return []
-    for path in (root / "extras" / name / "extra.toml", root / "tests" / "lab" / name / "needs.toml"):
-        with suppress(OSError):
-            needs: list[str] = parsed(from_toml, content(path, MOST_TOML_BYTES)).get("tests_need", [])
-            return needs
-    raise ValueError(f"TESTS={name} is not allowed; allowed: {CORE}, sandbox, or the name of an extra")
+    with suppress(OSError):
+        needs: list[str] = parsed(from_toml, content(root / file_of_needs(name), MOST_TOML_BYTES)).get("tests_need", [])
+        return needs
+    raise ValueError(f"TESTS={name} is not allowed; allowed: {CORE}, {SANDBOX}, or the name of an extra")
+
+
+def file_of_needs(name: str) -> str:
+    """Returns the file that says what the tests of an extra, or those of the sandbox, need (`tests_need`)."""
+    return f"tests/lab/{name}/needs.toml" if name == SANDBOX else f"extras/{name}/extra.toml"
 
 
 def _knobs_of(name: str, entry: str, root: Path) -> dict[str, list[str]]:

@@ -11,8 +11,10 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from priolab.experiments.setup.extras import extras
+from priolab.experiments.setup.setup_request import CORE as CORE
+from priolab.experiments.setup.setup_request import SANDBOX, file_of_needs
 
-CORE, REST = "core", "rest"
+REST = "rest"
 
 _EXPERIMENTS = ("test_maps.py", "test_repeatability.py", "test_netns.py", "test_asked.py", "test_results.py")
 
@@ -22,7 +24,6 @@ PASSED = Path(".pytest_cache", "passed")
 LEFT_OUT = Path(".pytest_cache", "left-out")
 """The folder of the counts: a file for each process of pytest, with how many tests need what it may not use."""
 
-_SANDBOX = "sandbox"
 
 MISSING = " is missing: "
 """The middle of the reason for which a test is skipped: what it needs, and why that is missing."""
@@ -36,7 +37,7 @@ def is_of_core(path: Path, room: str) -> bool:
 def parts() -> dict[str, tuple[str, ...]]:
     """Returns the folders of the tests of each part that says what its tests need: the extras, and the sandbox."""
     folders = {name: (f"extras/{name}/tests",) for name in extras()}
-    return {**folders, _SANDBOX: ("tests/lab/sandbox", "tests/unit/testbed/sandbox")}
+    return {**folders, SANDBOX: ("tests/lab/sandbox", "tests/unit/testbed/sandbox")}
 
 
 def wrong_needs(
@@ -47,7 +48,7 @@ def wrong_needs(
     marked: what its tests need by their marks, by test, without what the core's tests may need. all_are: True if these
     are all tests of the part.
     """
-    where = "`tests_need` in " + ("tests/lab/sandbox/needs.toml" if part == _SANDBOX else f"extras/{part}/extra.toml")
+    where = f"`tests_need` in {file_of_needs(part)}"
     for test, needs in marked.items():
         if missing := sorted({*needs} - {*said}):
             return f"{test} needs {', '.join(missing)}, which {where} lacks"
