@@ -148,6 +148,7 @@ arm64: setup-core-tests ## run the default experiment in an emulated arm64 machi
 .PHONY: removals
 removals: setup-core-tests ## take each extra away from a copy of the checkout, and the lab from the engine: nothing may be missed (a quarter of an hour)
 	@.venv/bin/python -m tools.removal
+	@.venv/bin/python -m tools.lab_removal
 
 fuzz: setup-lint ## fuzz clients and servers with a million frames, which follow from fixed seeds (some minutes)
 	@.venv/bin/python -m tools.campaigns.fuzz

@@ -1,11 +1,14 @@
 """Takes the lab away from a copy of the checkout, and checks that the engine does not miss it: part of `make removals`.
 
+    python -m tools.lab_removal
+
 What is left is the engine (`testbed`, on `netem` and `common`), its import name, and those of its tests that do not
 look at the lab. ruff, mypy and these tests must succeed, and two programs must meet in a sandbox.
 """
 
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,3 +99,15 @@ def _needs_the_lab(path: Path, copy: Path) -> bool:
 
 def _is_there(path: Path) -> bool:
     return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def main() -> int:
+    """Returns the exit code, 0 if nothing is missed."""
+    print("without the lab", file=sys.stderr, flush=True)
+    trouble = [*missed()]
+    print("\n".join(trouble) or "nothing is missed")
+    return bool(trouble)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,7 +1,6 @@
 """Takes extras away from a copy of the checkout, and checks that the lab does not miss them: `make removals`.
 
-    python -m tools.removal [--brief] [NAME...]    takes these away together; without names, each by itself, and
-                                                   the lab from the engine (tools/lab_removal.py)
+    python -m tools.removal [--brief] [NAME...]    takes these away together; without names, each by itself
 
 An extra is taken away as one would do it in a commit: its folder, its pages, what it has elsewhere, the extras that
 need it, and the lines of pyproject.toml that name it; then the man page is made anew. After that the linters, the unit
@@ -43,11 +42,6 @@ def main() -> int:
         return 2
     wholes = [names] if names else [[name] for name in extras()]
     trouble = [line for together in wholes for line in missed(together, brief=brief)]
-    if not names:
-        from tools import lab_removal  # it imports this module
-
-        print("without the lab", file=sys.stderr, flush=True)
-        trouble += lab_removal.missed()
     print("\n".join(trouble) or "nothing is missed")
     return bool(trouble)
 

@@ -90,11 +90,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         " whose threads wait for each other by spinning (default: fifo)",
     )
     parser.add_argument("--memory", metavar="SIZE", help="the guest's memory, such as 2g")
-    parser.add_argument("--limit", metavar="TIME", default="86400s", help="the client's longest time (default: 86400s)")
+    limit = f"{knobs.LIMIT_S:g}s"
+    parser.add_argument("--limit", metavar="TIME", default=limit, help=f"the client's longest time (default: {limit})")
     parser.add_argument(
         "--wall-limit",
         metavar="TIME",
-        help="the longest time on this machine's clock (default: 600s; no limit with a terminal)",
+        help=f"the longest time on this machine's clock (default: {knobs.WALL_LIMIT_S:g}s; no limit with a terminal)",
     )
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
     parser.add_argument("--both", action="store_true", help="print the output of all, each line with its place")
@@ -195,7 +196,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
         stdin=_stdin(),
         memory_mib=knobs.memory_mib(options.memory),
-        wall_limit_s=_wall_limit_s(options.wall_limit, math.inf if size else 600.0),
+        wall_limit_s=_wall_limit_s(options.wall_limit, math.inf if size else knobs.WALL_LIMIT_S),
         capture=options.capture,
         samples=options.samples,
     )

@@ -21,6 +21,9 @@ FABRIC, SEED, AUTO = "FABRIC", "SEED", "auto"
 ALLOWED = (*OF_LINK, FABRIC, SEED)
 """All knobs of a sandbox."""
 
+LIMIT_S, WALL_LIMIT_S = 86_400.0, 600.0
+"""The default time limits of a client: on the clock of the hosts (--limit), and on this machine's (--wall-limit)."""
+
 _LEAST_MIB, _MOST_MIB = 128, 2**16
 
 _DEFAULTS = {"RATE": "unlimited", "DELAY": "0ms", "QUEUE": "1000"}

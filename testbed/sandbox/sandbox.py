@@ -133,8 +133,8 @@ class Sandbox:
         scheduler: str = "fifo",
         fresh: bool = False,
         memory: str | None = None,
-        limit_s: float = 86_400.0,
-        wall_limit_s: float = 600.0,
+        limit_s: float = knobs.LIMIT_S,
+        wall_limit_s: float = knobs.WALL_LIMIT_S,
         **link: str | int,
     ) -> None:
         """Makes a sandbox; the knobs of the client's link are further parameters, such as RATE="10mbit".

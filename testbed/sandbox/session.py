@@ -30,7 +30,7 @@ from priolab.testbed.guest.guests import Guest
 from priolab.testbed.process import jobs
 from priolab.testbed.process.command_process import Work
 from priolab.testbed.process.work_folder import PROGRESS
-from priolab.testbed.sandbox import pcapng
+from priolab.testbed.sandbox import knobs, pcapng
 from priolab.testbed.sandbox.busy_program import busy_program
 from priolab.testbed.sandbox.filesystem import GUESTS
 from priolab.testbed.sandbox.outcome import Ending, Outcome
@@ -69,7 +69,7 @@ class RunRequest:
     spec: SandboxSpec
     fabric: str = AUTO
     stdin: bytes = b""
-    wall_limit_s: float = 600.0
+    wall_limit_s: float = knobs.WALL_LIMIT_S
     memory_mib: int | None = None
     capture: Path | None = None
     samples: Path | None = None
