@@ -1,7 +1,7 @@
 """The exit codes of every command: of `priolab`, of the set-up, and of `priolab sandbox` when its client has not ended.
 
-A client of the sandbox that has ended gives its own exit code, and a signal 128 plus its number. The sandbox's further
-codes are those of timeout(1), env(1) and shells.
+A client of the sandbox that has ended gives its own exit code, and a signal 128 plus its number. LIMIT, NOT_STARTED and
+NOT_FOUND are those of timeout(1), env(1) and shells.
 """
 
 from enum import IntEnum
@@ -15,7 +15,7 @@ class ExitCode(IntEnum):
     NOT_OK = 1
     """A run is failed, invalid or unsupported, a check does not hold, or an error ended the command."""
     BAD_INPUT = 2
-    """A value or an option is not allowed, as argparse says it, too."""
+    """A value or an option is not allowed; argparse uses it, too."""
     NO_SERVER = 123
     """The sandbox's server ended before it listened, or does not listen."""
     LIMIT = 124
@@ -28,7 +28,7 @@ class ExitCode(IntEnum):
     """A program of the sandbox is not found."""
 
 
-def outcome(*, ok: bool) -> ExitCode:
+def exit_code(*, ok: bool) -> ExitCode:
     """Returns the exit code of a command that came to its end."""
     return ExitCode.OK if ok else ExitCode.NOT_OK
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.drawing import drawing, no_figures, timeline
 from priolab.experiments.commands.first_run import FirstRun, build_afterwards, first_run
@@ -78,7 +78,7 @@ def run(options: Namespace, report: Report) -> int:
         experiment = load_experiment(folder)
         if options.print_folder:
             print(folder)
-            return outcome(ok=all(run.status == "ok" for run in experiment.runs))
+            return exit_code(ok=all(run.status == "ok" for run in experiment.runs))
         summary = summarize(experiment)
         report.summary(summary)
         if lack is None:
@@ -92,4 +92,4 @@ def run(options: Namespace, report: Report) -> int:
     if first.builds_afterwards:
         options.kept = lambda: f"{folder} is complete, and the next build of the kernel continues where this one ended"
         build_afterwards(report, build)
-    return outcome(ok=summary["status"] == "ok")
+    return exit_code(ok=summary["status"] == "ok")

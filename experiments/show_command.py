@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.summary import summarize
 from priolab.common.errors import StepFailed
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_experiment, experiment_folder
@@ -37,4 +37,4 @@ def show(options: Namespace, report: Report) -> int:
         report.link(list(experiment.arms().values())[-1][0].scenario)
         report.summary(summary)
         report.summary_ends()
-    return outcome(ok=summary["status"] == "ok")
+    return exit_code(ok=summary["status"] == "ok")

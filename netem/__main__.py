@@ -69,7 +69,7 @@ def main() -> int:
             run_ferry(order)
         else:
             with (
-                QueueJournal(stages(link, state.to_client, state.to_front), [Qdiscs()], journal, interval_ns) as queues,
+                QueueJournal(stages(link, state.to_client, state.to_front), Qdiscs(), journal, interval_ns) as queues,
                 kernel_changes(link, state.to_client, journal) as changes,
             ):
                 _until_told(state, queues, changes)

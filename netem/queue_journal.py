@@ -66,17 +66,15 @@ class Qdiscs:
 
 
 class QueueJournal:
-    """Samples the queues of a link. A context manager; the exit closes the journal, and the Qdiscs of all places."""
+    """Samples the queues of a link. A context manager; the exit closes the journal, and the Qdiscs."""
 
-    def __init__(
-        self, stages: Mapping[str, tc.Stages], places: Sequence[Qdiscs], journal: Path, interval_ns: int | None
-    ) -> None:
-        """Opens the journal. stages: the link's qdiscs by direction; device names must be unique over all places.
+    def __init__(self, stages: Mapping[str, tc.Stages], qdiscs: Qdiscs, journal: Path, interval_ns: int | None) -> None:
+        """Opens the journal. stages: the link's qdiscs by direction. qdiscs: reads the statistics of the link's place.
 
-        places: a Qdiscs for each place. interval_ns: the sampling interval; None turns sampling off.
+        interval_ns: the sampling interval; None turns sampling off.
         """
         self._directions = {direction: _Direction(of) for direction, of in stages.items()}
-        self._places = places
+        self._qdiscs = qdiscs
         self._interval_ns = interval_ns
         self._next_ns = self._awaited = 0
         self._last = dict.fromkeys(stages, QueueContents())
@@ -87,8 +85,7 @@ class QueueJournal:
 
     def __exit__(self, *_: object) -> None:
         self._lines.close()
-        for place in self._places:
-            place.close()
+        self._qdiscs.close()
 
     def look(self, now_ns: int) -> int | None:
         """Takes a sample if due. Returns the time of the next sample; None if sampling is off. Raises OSError."""
@@ -100,15 +97,15 @@ class QueueJournal:
             return now_ns + self._interval_ns
         late_ns = now_ns - self._next_ns if self._next_ns else 0
         self._next_ns = now_ns - late_ns % self._interval_ns + self._interval_ns
-        self._record(now_ns, [place.read() for place in self._places])
+        self._record(now_ns, self._qdiscs.read())
         return self._next_ns
 
     def inquiries(self) -> Sequence[Inquiry]:
-        """Returns the requests for a sample, one for each place; none before the first call of `look`.
+        """Returns the request for a sample, in a list; none before the first call of `look`.
 
         That call receives the first dump. Only afterwards does the kernel put a whole dump into one message.
         """
-        return [place.inquiry() for place in self._places] if self._next_ns else []
+        return [self._qdiscs.inquiry()] if self._next_ns else []
 
     def leave_out(self, until_ns: int, samples: int) -> None:
         """Takes no samples before until_ns, nor before a batch has recorded so many (common/kernel_sampling.py)."""
@@ -117,14 +114,14 @@ class QueueJournal:
     def record(self, t_ns: int, answers: Sequence[Sequence[bytes] | None]) -> None:
         """Records a sample that a batch took at t_ns. answers: those to `inquiries`."""
         self._awaited -= 1
-        self._record(t_ns, [place.parsed(of or ()) for place, of in zip(self._places, answers, strict=True)])
+        (of,) = answers
+        self._record(t_ns, self._qdiscs.parsed(of or ()))
 
     def give_up(self) -> None:
         """Waits for no further samples of a batch."""
         self._awaited = 0
 
-    def _record(self, t_ns: int, places: Iterable[Mapping[tc.Stage, Statistics]]) -> None:
-        found = {stage: seen for place in places for stage, seen in place.items()}
+    def _record(self, t_ns: int, found: Mapping[tc.Stage, Statistics]) -> None:
         for direction, queues in self._directions.items():
             contents = queues.contents(found)
             if contents != self._last[direction]:

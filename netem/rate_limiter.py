@@ -59,7 +59,7 @@ def down(link: Link, to_client: str, source: str) -> list[Command]:
         *LOOP.commands(source),
         *tc.nested([tc.delay_line(link), tuple(disciplines.gate(link, first_bit_s))], _DEVICE),
         *([] if queue is None else [(*start, *queue)]),
-        (*root, *sender(first_bit_s)),
+        (*root, *_sender(first_bit_s)),
     ]
 
 
@@ -67,7 +67,7 @@ def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
     """Returns the commands that change the link's rate to rate_bit_s. to_client: the device toward the client."""
     start = ("tc", "qdisc", "change", "dev")
     return [
-        (*start, to_client, "root", "handle", f"{_SENDER}:", *sender(rate_bit_s)),
+        (*start, to_client, "root", "handle", f"{_SENDER}:", *_sender(rate_bit_s)),
         (*start, _DEVICE, "parent", f"{_GATE - 1}:", "handle", f"{_GATE}:", *disciplines.gate(link, rate_bit_s)),
     ]
 
@@ -136,6 +136,6 @@ def changing(link: Link, to_client: str) -> list[str]:
     return [*(f"{gate}, {option}" for option in options), f"{sent}, rate in bit/s"]
 
 
-def sender(rate_bit_s: int) -> Command:
+def _sender(rate_bit_s: int) -> Command:
     """Returns the options of the sender: a netem that holds a packet for its transmission time."""
     return ("netem", "limit", str(tc.OUT_OF_REACH), "rate", f"{rate_bit_s}bit")

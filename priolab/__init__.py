@@ -39,22 +39,23 @@ __all__ = [
     "sweep",
 ]
 
-__getattr__, __dir__ = lazy_names(
-    globals(),
-    {
-        "priolab.common.errors": ["InvalidRun", "LabError", "ScenarioError", "StepFailed", "Unavailable"],
-        "priolab.common.formats.files": ["FolderError"],
-        "priolab.lab": [
-            "Arm",
-            "Experiment",
-            "Figure",
-            "Sweep",
-            "SweepArm",
-            "load_experiment",
-            "load_sweep",
-            "run",
-            "sweep",
-        ],
-        "priolab.testbed": ["ClientFailed", "Host", "Result", "Sandbox"],
-    },
-)
+if not TYPE_CHECKING:  # type checkers would take any name for one that is there
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        {
+            "priolab.common.errors": ["InvalidRun", "LabError", "ScenarioError", "StepFailed", "Unavailable"],
+            "priolab.common.formats.files": ["FolderError"],
+            "priolab.lab": [
+                "Arm",
+                "Experiment",
+                "Figure",
+                "Sweep",
+                "SweepArm",
+                "load_experiment",
+                "load_sweep",
+                "run",
+                "sweep",
+            ],
+            "priolab.testbed": ["ClientFailed", "Host", "Result", "Sandbox"],
+        },
+    )

@@ -1,7 +1,8 @@
 """The engine: hosts joined by links, in a guest on virtual time, or in namespaces on real time.
 
 This is its face. The lab, the extras and the tools import these names alone, and no module of the engine
-(tests/contract/test_engine_face.py), so its modules may change. In groups:
+(tests/contract/test_engine_face.py), so its modules may change, but for two that people name: the pytest plugin
+(testbed/sandbox/pytest_plugin.py), and the command's module in the lab's table of commands. Among the names are:
 
     Sandbox, Host, Result, ClientFailed, Outcome, OutputFrame    programs on hosts, and what came of them
     command, session                                              the command `priolab sandbox`, and its runs
@@ -75,52 +76,53 @@ if TYPE_CHECKING:
     from priolab.testbed.topology.link_namespace import LinkNamespace as LinkNamespace
     from priolab.testbed.topology.namespace import Namespace as Namespace
 
-__getattr__, __dir__ = lazy_names(
-    globals(),
-    homes={
-        "priolab.testbed.guest.guests": ["Guest"],
-        "priolab.testbed.guest.kernel_faults": ["check_kernel"],
-        "priolab.testbed.guest.kernel_patches.edit": ["Change", "Edit", "Effect", "Version"],
-        "priolab.testbed.guest.kernel_patches.study_kernels": ["Additions", "added"],
-        "priolab.testbed.option_values": ["SEED_WORD", "parsed_time_ns", "value_of"],
-        "priolab.testbed.process.command_process": ["Work", "keep_guests"],
-        "priolab.testbed.sandbox.outcome": ["Outcome"],
-        "priolab.testbed.sandbox.output_log": ["OutputFrame"],
-        "priolab.testbed.sandbox.sandbox": ["ClientFailed", "Host", "Result", "Sandbox"],
-        "priolab.testbed.topology.active": [
-            "ActiveCross",
-            "ActiveLink",
-            "Addresses",
-            "FRONT_PORT",
-            "Look",
-            "Portrayed",
-            "no_look",
+if not TYPE_CHECKING:  # type checkers would take any name for one that is there
+    __getattr__, __dir__ = lazy_names(
+        globals(),
+        homes={
+            "priolab.testbed.guest.guests": ["Guest"],
+            "priolab.testbed.guest.kernel_faults": ["check_kernel"],
+            "priolab.testbed.guest.kernel_patches.edit": ["Change", "Edit", "Effect", "Version"],
+            "priolab.testbed.guest.kernel_patches.study_kernels": ["Additions", "added"],
+            "priolab.testbed.option_values": ["SEED_WORD", "parsed_time_ns", "value_of"],
+            "priolab.testbed.process.command_process": ["Work", "keep_guests"],
+            "priolab.testbed.sandbox.outcome": ["Outcome"],
+            "priolab.testbed.sandbox.output_log": ["OutputFrame"],
+            "priolab.testbed.sandbox.sandbox": ["ClientFailed", "Host", "Result", "Sandbox"],
+            "priolab.testbed.topology.active": [
+                "ActiveCross",
+                "ActiveLink",
+                "Addresses",
+                "FRONT_PORT",
+                "Look",
+                "Portrayed",
+                "no_look",
+            ],
+            "priolab.testbed.topology.cgroup": ["own_group"],
+            "priolab.testbed.topology.end_settings": ["CongestionControl", "CrossTraffic", "EndSettings", "FrontQdisc"],
+            "priolab.testbed.topology.expected_settings": ["ExpectedSettings"],
+            "priolab.testbed.topology.host_link": ["near_host"],
+            "priolab.testbed.topology.link_namespace": ["LinkNamespace"],
+            "priolab.testbed.topology.namespace": ["Namespace"],
+        },
+        modules=[
+            "priolab.testbed.guest.guest_requirements",
+            "priolab.testbed.guest.guests",
+            "priolab.testbed.guest.io_uring",
+            "priolab.testbed.guest.kernel",
+            "priolab.testbed.guest.kernel_patches.study_kernels",
+            "priolab.testbed.guest.kernel_source",
+            "priolab.testbed.guest.prebuilt",
+            "priolab.testbed.process.jobs",
+            "priolab.testbed.process.work_folder",
+            "priolab.testbed.sandbox.command",
+            "priolab.testbed.sandbox.session",
+            "priolab.testbed.topology.cgroup",
+            "priolab.testbed.topology.cross_traffic",
+            "priolab.testbed.topology.end_words",
+            "priolab.testbed.topology.namespace_requirements",
+            "priolab.testbed.topology.packet_capture",
+            "priolab.testbed.topology.pair",
+            "priolab.testbed.topology.wiring",
         ],
-        "priolab.testbed.topology.cgroup": ["own_group"],
-        "priolab.testbed.topology.end_settings": ["CongestionControl", "CrossTraffic", "EndSettings", "FrontQdisc"],
-        "priolab.testbed.topology.expected_settings": ["ExpectedSettings"],
-        "priolab.testbed.topology.host_link": ["near_host"],
-        "priolab.testbed.topology.link_namespace": ["LinkNamespace"],
-        "priolab.testbed.topology.namespace": ["Namespace"],
-    },
-    modules=[
-        "priolab.testbed.guest.guest_requirements",
-        "priolab.testbed.guest.guests",
-        "priolab.testbed.guest.io_uring",
-        "priolab.testbed.guest.kernel",
-        "priolab.testbed.guest.kernel_patches.study_kernels",
-        "priolab.testbed.guest.kernel_source",
-        "priolab.testbed.guest.prebuilt",
-        "priolab.testbed.process.jobs",
-        "priolab.testbed.process.work_folder",
-        "priolab.testbed.sandbox.command",
-        "priolab.testbed.sandbox.session",
-        "priolab.testbed.topology.cgroup",
-        "priolab.testbed.topology.cross_traffic",
-        "priolab.testbed.topology.end_words",
-        "priolab.testbed.topology.namespace_requirements",
-        "priolab.testbed.topology.packet_capture",
-        "priolab.testbed.topology.pair",
-        "priolab.testbed.topology.wiring",
-    ],
-)
+    )

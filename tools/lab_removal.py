@@ -17,7 +17,7 @@ from tools.removal import copied, run_in
 _LEFT = ("common", "netem", "testbed")
 _TESTS = tuple(f"tests/{room}/{part}" for room in ("unit", "server") for part in _LEFT)
 _OF_THE_LAB = re.compile(r"priolab\.(?:analysis|backend|client|experiments|extras|lab|proxy)\b")
-_MODULE = re.compile(r"(?:from|import) (tests\.[\w.]+)")
+_MODULE = re.compile(r"from (tests\.[\w.]+) import ([^\n(]+|\([^)]*\))")
 _MOST_LEFT_OUT = 16
 """The most files of the engine's tests that may look at the lab: the farther the two are apart, the fewer."""
 
@@ -92,9 +92,14 @@ def _take_away(copy: Path) -> list[str]:
 
 def _needs_the_lab(path: Path, copy: Path) -> bool:
     text = path.read_text()
-    return bool(_OF_THE_LAB.search(text)) or any(
-        not _is_there(copy / module.replace(".", "/")) for module in _MODULE.findall(text)
-    )
+    if _OF_THE_LAB.search(text):
+        return True
+    for module, names in _MODULE.findall(text):
+        folder = copy / module.replace(".", "/")
+        wanted = [folder / name for name in re.findall(r"\w+", names)] if folder.is_dir() else [folder]
+        if not all(map(_is_there, wanted)):
+            return True
+    return False
 
 
 def _is_there(path: Path) -> bool:

@@ -12,7 +12,6 @@ Front and client count positions in the same stream, and TCP keeps the order of 
 With cross traffic the parts of the link hold packets of other flows, too. Then the front's bytes on the link are all
 that were sent and have not arrived, at most as many as the link holds. Both parts hold the same share of them. So lost
 bytes count as on the link.
-
 """
 
 from dataclasses import dataclass

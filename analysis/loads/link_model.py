@@ -14,9 +14,9 @@ from priolab.common.packets import PACKET_BYTES
 class Pipe:
     """The link of a run, toward the client.
 
-    rate: None if it is unlimited. delay: with JITTER and REORDER packets have different delays. queue_first: True if
-    packets pass the bottleneck before the delay line. most_bytes: the most bytes in the bottleneck and of the packet
-    that enters next; None if unknown, because the bottleneck does not hold packets in a single queue.
+    rate: None if it is unlimited. delay: with JITTER and REORDER packets have different delays. most_bytes: the most
+    bytes in the bottleneck and of the packet that enters next; None if unknown, because the bottleneck does not hold
+    packets in a single queue.
     """
 
     rate: Rate | None

@@ -130,8 +130,9 @@ class Transit:
     def _perhaps_recovered(self, waited: Estimate) -> dict[Layer, Estimate]:
         """Returns the parts if the byte may have come in time, but packets were sent again around it."""
         stalled_ns = self.looks.stalled_ns(self.looks.sent.least_ns, self.looks.record_ns)
-        longest_ns = self.looks.pipe.longest_queue_ns(self.looks.record_ns)
-        queue_ns = waited.ns if longest_ns is None else min(waited.ns, longest_ns + self.looks.off_ns)
+        looks = self.looks
+        longest_ns = looks.pipe.longest_queue_ns(looks.record_ns)
+        queue_ns = waited.ns if longest_ns is None else min(waited.ns, longest_ns + looks.off_ns)
         most_ns = max(waited.ns - queue_ns, min(waited.most_ns, stalled_ns))
         recovery = Estimate(ns=waited.ns - queue_ns, least_ns=0, most_ns=most_ns)
         queue = Estimate(ns=queue_ns, least_ns=max(0, waited.least_ns - most_ns), most_ns=max(queue_ns, waited.most_ns))
@@ -293,16 +294,20 @@ class Transit:
 
         It entered the bottleneck when the bottleneck first held packets until the time of the arrival.
         """
-        left_ns = self.looks.record_ns
-        longest_ns = self.looks.pipe.longest_queue_ns(left_ns)
-        times = [each.t_ns for each in self.looks.sockets if self.looks.sent.least_ns <= each.t_ns <= left_ns]
-        entered = Estimate.between(times[-1] if times else self.looks.sent.least_ns, left_ns)
+        longest_ns = self.looks.pipe.longest_queue_ns(self.looks.record_ns)
+        times = [
+            each.t_ns for each in self.looks.sockets if self.looks.sent.least_ns <= each.t_ns <= self.looks.record_ns
+        ]
+        entered = Estimate.between(times[-1] if times else self.looks.sent.least_ns, self.looks.record_ns)
         for t_ns, earlier_ns in pairwise([*reversed(times), self.looks.sent.least_ns]):
             held = self.looks.layers.held(t_ns)
-            if held is None or self.looks.pipe.through_ns(t_ns, held.bytes) < left_ns - self.looks.packet_ns:
+            if (
+                held is None
+                or self.looks.pipe.through_ns(t_ns, held.bytes) < self.looks.record_ns - self.looks.packet_ns
+            ):
                 break
             entered = Estimate.between(earlier_ns, t_ns)
-        wait = Estimate.exact(left_ns).since(entered).since(Estimate.exact(self.looks.packet_ns))
+        wait = Estimate.exact(self.looks.record_ns).since(entered).since(Estimate.exact(self.looks.packet_ns))
         most_ns = wait.most_ns + self.looks.off_ns + self.looks.look_ns
         least_ns = max(0, wait.least_ns - self.looks.off_ns - self.looks.look_ns)
         most_ns = most_ns if longest_ns is None else min(most_ns, longest_ns)

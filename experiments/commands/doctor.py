@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version as package_version
 
 from priolab.common.errors import Unavailable
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.home import kernel_command
 from priolab.common.process.search_path import find
 from priolab.experiments.commands.console import Report
@@ -76,7 +76,7 @@ def show(options: Namespace, report: Report) -> int:
         report.capabilities(parts)
         report.say("")
         report.link_options(found)
-    return outcome(ok=any(option.usable for option in found))
+    return exit_code(ok=any(option.usable for option in found))
 
 
 def examine() -> list[Capability]:

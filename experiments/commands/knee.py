@@ -11,7 +11,7 @@ from priolab.analysis.sweeps.folder import Sweep, load_sweep
 from priolab.analysis.sweeps.summary import summarize
 from priolab.common.documents import write_document
 from priolab.common.errors import StepFailed
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.formats.reading import FolderError, read_document
 from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
 from priolab.experiments.commands.console import Report, short
@@ -62,7 +62,7 @@ def show(path: Path, report: Report, *, as_json: bool = False) -> int:
                 write_document(path / name, make(summary).encode(), _STEP)
     except (FolderError, OSError) as error:
         raise StepFailed(_STEP, str(error)) from error
-    return outcome(ok=not summary["runs"]["troubles"])
+    return exit_code(ok=not summary["runs"]["troubles"])
 
 
 def newest(results: Path) -> Path:

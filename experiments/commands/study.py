@@ -7,7 +7,7 @@ from pathlib import Path
 
 from priolab.analysis.reports.markdown import with_places, without_marks
 from priolab.common.documents import check_document, write_document
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.home import ROOT
 from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
@@ -50,7 +50,7 @@ class Study:
         from priolab.testbed import keep_guests  # only commands that make runs need it
 
         with keep_guests():
-            return outcome(ok=self.write(options.file, report))
+            return exit_code(ok=self.write(options.file, report))
 
     def write(self, path: Path, report: Report) -> bool:
         """Measures, writes the document and the files beside it, and prints the document. Raises LabError.

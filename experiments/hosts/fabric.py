@@ -44,7 +44,7 @@ class HostKernel:
         raise NotImplementedError
 
 
-class MakesPlaces(Protocol):
+class MakesHosts(Protocol):
     """The part of a fabric that the process of a run needs.
 
     tolerance: the allowed difference between the measured link and the requested link.
@@ -56,7 +56,7 @@ class MakesPlaces(Protocol):
         """Makes the places of a run. Called in the process that carries out the run."""
 
 
-class Fabric(MakesPlaces, Protocol):
+class Fabric(MakesHosts, Protocol):
     """A way to make places.
 
     merit: an advantage of the fabric, as the reason to choose it. virtual_clock: True if the clock of the places jumps

@@ -11,7 +11,7 @@ from typing import Any
 
 from priolab.common.errors import InvalidRun, LabError, StepFailed, Unavailable
 from priolab.common.formats.files import write_json
-from priolab.experiments.hosts.fabric import MakesPlaces
+from priolab.experiments.hosts.fabric import MakesHosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.fabrics import FABRICS
@@ -27,7 +27,7 @@ def tell(step: str) -> None:
 
 def carry_out(
     folder: RunFolder,
-    fabric: MakesPlaces | None = None,
+    fabric: MakesHosts | None = None,
     spec: RunSpec | None = None,
     *,
     seeded: bool = False,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from priolab.analysis.sweeps.table import mostly_invalid
 from priolab.common.errors import LabError, Unavailable
-from priolab.common.exit_codes import ExitCode, outcome
+from priolab.common.exit_codes import ExitCode, exit_code
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import RunRecord
 from priolab.experiments.commands.console import Report
@@ -62,7 +62,7 @@ def sweep(options: argparse.Namespace, report: Report) -> int:
             return ExitCode.NOT_OK
     if options.print_folder:
         print(folder)
-        return outcome(ok=all(result.status == "ok" for result in table.arm_results(folder)))
+        return exit_code(ok=all(result.status == "ok" for result in table.arm_results(folder)))
     return present(folder, report)
 
 
@@ -150,7 +150,7 @@ def present(folder: Path, report: Report) -> int:
         report.say(told, "yellow")
     report.figures([], folder)
     report.say(f"to see which LOWAT this sweep recommends, and why: priolab knee {shlex.quote(str(folder))}")
-    return outcome(ok=not bad)
+    return exit_code(ok=not bad)
 
 
 def is_sweep(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from priolab.common.documents import check_document, write_document
 from priolab.common.errors import ScenarioError, StepFailed, TimedOut
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.plural import counted
 from priolab.common.process.interruption import Interrupted, limited
 from priolab.experiments.commands.console import Report
@@ -83,7 +83,7 @@ def gate(options: argparse.Namespace, report: Report) -> int:
     for line in reports.lines(found):
         report.say(line)
     _write(found, options, report)
-    return outcome(ok=found.passed)
+    return exit_code(ok=found.passed)
 
 
 def _found(
@@ -124,12 +124,12 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
         raise ScenarioError("URL", targets[0], f"{_URL}HOST[:PORT]/PATH")
     if targets:
         knobs["SERVER"] = targets[0]
-    if not {"SERVER", "PROGRAM"} & set(knobs):
+    if not (knobs.get("SERVER") or knobs.get("PROGRAM")):
         raise ScenarioError("SERVER", "", "a server, --program PATH, or a URL such as https://localhost/large")
     for name in ("SERVER", "PROGRAM", "CONFIG"):
         if "," in knobs.get(name, ""):
             raise ScenarioError(name, knobs[name], "one value with `priolab gate`")
-    return knobs.get("PROGRAM", "") or knobs["SERVER"], knobs
+    return knobs.get("PROGRAM") or knobs["SERVER"], knobs
 
 
 def in_lab(

@@ -23,7 +23,7 @@ from priolab.client import dialects
 from priolab.client.plan import PROBE_LEAST_BYTES
 from priolab.common.documents import check_document
 from priolab.common.errors import InvalidRun, ScenarioError, Unavailable
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.formats.plan import Protocol
 from priolab.common.home import ROOT
 from priolab.experiments.commands.checked_run import run_checked_with
@@ -80,7 +80,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _do(options: argparse.Namespace, report: Report) -> int:
-    return outcome(ok=write(options, given_words(options, report), report))
+    return exit_code(ok=write(options, given_words(options, report), report))
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:

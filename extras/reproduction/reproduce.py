@@ -12,7 +12,7 @@ from priolab.analysis.records.runs import Experiment, load_environment
 from priolab.common.amounts import kibibytes
 from priolab.common.documents import write_document
 from priolab.common.errors import StepFailed
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
@@ -45,7 +45,7 @@ def add_to(parser: ArgumentParser) -> None:
 
 @keep_guests()
 def _do(options: Namespace, report: Report) -> int:
-    return outcome(ok=reproduce(given_words(options, report), options.out, report))
+    return exit_code(ok=reproduce(given_words(options, report), options.out, report))
 
 
 def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> bool:

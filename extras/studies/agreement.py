@@ -12,7 +12,7 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import places
 from priolab.analysis.reports.summary import summarize
 from priolab.common.errors import Unavailable
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.formats.files import read_json
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
@@ -45,7 +45,7 @@ def add_to(parser: ArgumentParser) -> None:
 
 def _do(options: Namespace, report: Report) -> int:
     measure = _kernels_alone if options.kernels else _all
-    return outcome(ok=Study(name=_NAME, step=_NAME, measure=measure).write(options.file, report))
+    return exit_code(ok=Study(name=_NAME, step=_NAME, measure=measure).write(options.file, report))
 
 
 def _arms() -> tuple[Arm, ...]:

@@ -26,7 +26,7 @@ from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.networks import Network, networks
 from priolab.analysis.sweeps.summary import summarize
 from priolab.analysis.sweeps.validation import Kept, check
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import given_words
@@ -91,7 +91,7 @@ def _do(options: argparse.Namespace, report: Report) -> int:
     def measure(scratch: Path, report: Report) -> Findings:
         return _measure(scratch, options, words, report)
 
-    return outcome(ok=Study(name="auto", step="auto", measure=measure).write(options.file, report))
+    return exit_code(ok=Study(name="auto", step="auto", measure=measure).write(options.file, report))
 
 
 def _measure(scratch: Path, options: argparse.Namespace, words: Words, report: Report) -> Findings:

@@ -13,7 +13,7 @@ from typing import Any
 
 from priolab.analysis.figures import picture
 from priolab.common.errors import Unavailable
-from priolab.common.exit_codes import outcome
+from priolab.common.exit_codes import exit_code
 from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
@@ -58,7 +58,7 @@ def _do(options: Namespace, report: Report) -> int:
     with keep_guests():
         if not options.json:
             file = options.file or Path(f"{NAME}.md")
-            return outcome(ok=Study(name=NAME, step="the cost", measure=_measure).write(file, report))
+            return exit_code(ok=Study(name=NAME, step="the cost", measure=_measure).write(file, report))
         with scratch_folder("priolab-cost-") as results:
             report.document(document(cost_grid.measure(results, Report(aside=True))))
     return 0

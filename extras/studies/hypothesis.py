@@ -1,4 +1,4 @@
-"""Beliefs about TCP_NOTSENT_LOWAT: each with the arms that test it, and a verdict that follows from their figures."""
+"""Hypotheses about TCP_NOTSENT_LOWAT: each with the arms that test it, and a verdict that follows from the figures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

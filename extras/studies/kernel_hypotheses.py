@@ -1,4 +1,4 @@
-"""Beliefs that are tested on guest kernels of the study's own: kTLS, and the stalls of earlier versions of Linux."""
+"""Hypotheses that are tested on guest kernels of the study's own: kTLS, and the stalls of earlier versions of Linux."""
 
 import re
 from collections.abc import Mapping

@@ -41,4 +41,4 @@ def arms() -> Iterator[Arm]:
             yield Arm(name=f"{hypothesis.name}-{number}", knobs=placed(knobs, {}))
 
 
-add_to = Study(name="myths", step="the hypotheses", measure=_measure, arms=arms).add_to
+add_to = Study(name="myths", step="the beliefs", measure=_measure, arms=arms).add_to

@@ -1,4 +1,4 @@
-"""Beliefs about what makes the option unnecessary, and about the streams that it helps."""
+"""Hypotheses about what makes the option unnecessary, and about the streams that it helps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

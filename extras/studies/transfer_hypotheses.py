@@ -1,4 +1,4 @@
-"""Beliefs about what a LOWAT costs a transfer, whom it reaches, and what it replaces."""
+"""Hypotheses about what a LOWAT costs a transfer, whom it reaches, and what it replaces."""
 
 from priolab.common.amounts import kibibytes, milliseconds, rate
 from priolab.extras.studies.hypothesis import (

@@ -17,6 +17,7 @@ from typing import Protocol
 
 from priolab.common.documents import check_document
 from priolab.common.errors import ScenarioError, StepFailed
+from priolab.common.exit_codes import signalled
 from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.sandbox import knobs, report, session, terminal
@@ -156,7 +157,7 @@ def code_of(outcome: Outcome) -> int:
     """Returns the exit code of `priolab sandbox`."""
     if outcome.ending is not Ending.ENDED or outcome.code is None:
         return EXIT_CODES[outcome.ending]
-    return outcome.code if outcome.code >= 0 else 128 - outcome.code
+    return outcome.code if outcome.code >= 0 else signalled(-outcome.code)
 
 
 def request_of(options: argparse.Namespace) -> session.RunRequest:

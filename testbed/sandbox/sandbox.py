@@ -94,9 +94,9 @@ class Result:
         """TCP's data that the client's kernel received, by the client's time."""
         return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
 
-    def written(self, place: str, *streams: str) -> bytes:
-        """Returns what a place's program wrote to the streams `out` and `err`."""
-        return b"".join(each.data for each in self.frames if each.place == place and each.stream in streams)
+    def written(self, host: str, *streams: str) -> bytes:
+        """Returns what a host's program wrote to the streams `out` and `err`."""
+        return b"".join(each.data for each in self.frames if each.place == host and each.stream in streams)
 
     def check(self) -> Self:
         """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
@@ -139,10 +139,10 @@ class Sandbox:
     ) -> None:
         """Makes a sandbox; the knobs of the client's link are further parameters, such as RATE="10mbit".
 
-        The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names. sysctls: host,
-        name and value of each. wait: the port at which the server must listen before the client starts, `any` or
-        `none`; or such values by the names of hosts. folder: the programs' current folder;
-        None for that of this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
+        The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names (`--place`).
+        sysctls: host, name and value of each. wait: the port at which the server must listen before the client starts,
+        `any` or `none`; or such values by the names of hosts. folder: the programs' current folder; None for that of
+        this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
         """
         _check_names("Sandbox", link)
         given = {name: str(value) for name, value in link.items()}
@@ -195,9 +195,9 @@ class Sandbox:
 
     def start(self, server: Command | Host | None) -> Self:
         """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
-        place = server if isinstance(server, Host) else Host(server or "")
-        links = {name: each for name, each in self._spec.links.items() if name != SERVER} | _links({SERVER: place})
-        self._spec = replace(self._spec, server=place.command or None, links=links)
+        host = server if isinstance(server, Host) else Host(server or "")
+        links = {name: each for name, each in self._spec.links.items() if name != SERVER} | _links({SERVER: host})
+        self._spec = replace(self._spec, server=host.command or None, links=links)
         return self
 
     def run(
@@ -257,11 +257,11 @@ def _check_names(called: str, given: Iterable[str]) -> None:
                     raise Unfit(f"{called}({name}=...): the parameter is {meant} of {call}(){hint}")
 
 
-def _links(places: Mapping[str, Host]) -> dict[str, dict[str, str]]:
-    """Returns the knobs of the places' links. Raises ScenarioError."""
-    for name, place in places.items():
-        knobs.check_link(name, place.link, places)
-    return {name: knobs.of_way(place.link) for name, place in places.items() if place.link}
+def _links(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
+    """Returns the knobs of the hosts' links. Raises ScenarioError."""
+    for name, host in hosts.items():
+        knobs.check_link(name, host.link, hosts)
+    return {name: knobs.of_way(host.link) for name, host in hosts.items() if host.link}
 
 
 def _split(command: Command) -> tuple[str, ...]:

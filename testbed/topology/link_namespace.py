@@ -81,7 +81,7 @@ class LinkNamespace:
                     self._place.portrait.leave_open(changing(link, TO_CLIENT))
                 with self._place.entered():
                     queues = stack.enter_context(
-                        QueueJournal(stages(link, TO_CLIENT, TO_FRONT), [Qdiscs()], journal, interval_ns)
+                        QueueJournal(stages(link, TO_CLIENT, TO_FRONT), Qdiscs(), journal, interval_ns)
                     )
                     changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin

@@ -22,31 +22,50 @@ def _modules() -> Iterator[Path]:
                 yield path
 
 
-def _of_the_engine(tree: ast.AST) -> Iterator[str]:
-    """Returns the modules of the engine that a module imports, but for its face."""
+def _named() -> set[str]:
+    """Return the names that type checkers see."""
+    tree = ast.parse(Path(testbed.__file__).read_text())
+    imported = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return {each.asname for node in imported for each in node.names if each.asname}
+
+
+def _beside_the_face(tree: ast.AST) -> Iterator[str]:
+    """Yield what a module imports of the engine that its face does not name."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{_ENGINE}."):
-            yield node.module
+        if isinstance(node, ast.ImportFrom) and node.module:
+            if node.module.startswith(f"{_ENGINE}."):
+                yield node.module
+            if node.module == _ENGINE:
+                yield from (each.name for each in node.names if each.name not in _named())
+            if node.module == "priolab":
+                yield from (_ENGINE for each in node.names if each.name == "testbed")
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names if each.name.startswith(f"{_ENGINE}."))
+            yield from (each.name for each in node.names if each.name.startswith(_ENGINE))
 
 
 def test_nobody_else_imports_a_module_of_the_engine() -> None:
-    """The lab, the extras and the tools import names of priolab.testbed alone. Tests of the engine may look inside."""
-    found = {path: list(_of_the_engine(ast.parse(path.read_text()))) for path in _modules()}
+    """The lab, the extras and the tools import names of the face alone. Tests may look inside."""
+    found = {path: list(_beside_the_face(ast.parse(path.read_text()))) for path in _modules()}
     assert len(found) > 300
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
-    assert list(_of_the_engine(ast.parse("from priolab.testbed.guest import kernel"))) == ["priolab.testbed.guest"]
+
+
+def test_what_is_beside_the_face_is_found() -> None:
+    """A room, a module, a name of a module, and the engine as a whole are all refused."""
+    for text in (
+        "from priolab.testbed.guest import kernel",
+        "from priolab.testbed import topology",
+        "from priolab.testbed import Nobody",
+        "from priolab import testbed",
+        "import priolab.testbed",
+    ):
+        assert list(_beside_the_face(ast.parse(text))), text
+    assert list(_beside_the_face(ast.parse("from priolab.testbed import Sandbox, wiring"))) == []
 
 
 def test_what_the_face_names_is_there() -> None:
     """Type checkers see the names that programs get, and each is found."""
-    tree = ast.parse(Path(testbed.__file__).read_text())
-    typed = {
-        each.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for each in node.names if each.asname
-    }
-    named = {name for name in testbed.__dir__() if not name.startswith("_")}
-    assert typed <= named
+    typed = _named()
     assert all(getattr(testbed, name) is not None for name in typed)
     code = "from priolab import testbed; print(*testbed.__dir__())"
     fresh = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -10,8 +10,7 @@ from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.setup.debian_tree import root_at
 from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.certificate_files import certificates_in
-from priolab.testbed import end_words
-from priolab.testbed import packet_capture as tap
+from priolab.testbed import end_words, packet_capture
 
 
 class ComposeOverride:
@@ -80,10 +79,10 @@ class ComposeOverride:
         return {"services": _literal(services)}
 
     def _tap(self, place: str) -> dict[str, Any]:
-        file = INSIDE.wire / f"{tap.ENDS[place]}.pcap"
+        file = INSIDE.wire / f"{packet_capture.ENDS[place]}.pcap"
         # In a rootless engine tcpdump is root, and sets root's groups.
         cap_add = ["SETGID"] if self._user == (0, 0) else []
-        return {"command": tap.command("tcpdump", "eth0", file), "cap_add": cap_add}
+        return {"command": packet_capture.command("tcpdump", "eth0", file), "cap_add": cap_add}
 
 
 def _literal(value: Any) -> Any:

@@ -46,8 +46,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.sampler_program import ENDED
-from priolab.testbed import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, cgroup, no_look
-from priolab.testbed import packet_capture as tap
+from priolab.testbed import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, cgroup, no_look, packet_capture
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
@@ -344,10 +343,10 @@ class Containers:
             for place, service in TAPS.items():
                 container = self._services.ids[service]
                 started = self._services.attached(
-                    service, f"the capture at the {place}", folder / f"{tap.ENDS[place]}.log"
+                    service, f"the capture at the {place}", folder / f"{packet_capture.ENDS[place]}.log"
                 )
                 end = partial(docker_engine.docker, "stop", container)
-                taps.append(stack.enter_context(tap.listening(started, end)))
+                taps.append(stack.enter_context(packet_capture.listening(started, end)))
             yield taps
 
     @contextmanager

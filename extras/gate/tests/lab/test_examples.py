@@ -40,8 +40,8 @@ FAILING: Mapping[str, Mapping[tuple[str, str], str]] = {
 }
 """For each example the kind and the dialect of the checks that fail, and the fault that the gate names."""
 
-BUILT_BY = {"hyper": (pytest.mark.needs("cargo"), pytest.mark.release), "hypercorn": (pytest.mark.release,)}
-"""What builds an example that is no script."""
+MARKS = {"hyper": (pytest.mark.needs("cargo"), pytest.mark.release), "hypercorn": (pytest.mark.release,)}
+"""The marks of examples: what builds one that is no script, and which wait for releases."""
 
 # A compiler that does not optimize takes half the time, and in the guest time stands still while a program works.
 _HASTE = {"CARGO_PROFILE_RELEASE_OPT_LEVEL": "0"}
@@ -74,7 +74,7 @@ def _built(example: str) -> Path:
     return kept / "lab"
 
 
-@pytest.mark.parametrize("example", [pytest.param(each, marks=BUILT_BY.get(each, ())) for each in FAILING])
+@pytest.mark.parametrize("example", [pytest.param(each, marks=MARKS.get(each, ())) for each in FAILING])
 def test_an_example(lab: Lab, monkeypatch: pytest.MonkeyPatch, example: str) -> None:
     """The guide's command passes, and the checks fail that the guide's table names, with their faults."""
     monkeypatch.chdir(_built(example))

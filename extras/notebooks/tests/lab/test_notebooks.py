@@ -31,7 +31,7 @@ ROOT = FOLDER.parents[1]
 _EACH = [
     pytest.param(path, id=path.stem, marks=() if path == NOTEBOOKS[0] else pytest.mark.release) for path in NOTEBOOKS
 ]
-"""The notebooks. All but the first are executed before a release only, for two minutes."""
+"""The notebooks. All but the first take two minutes, and so wait for releases."""
 
 
 @pytest.fixture(scope="module")

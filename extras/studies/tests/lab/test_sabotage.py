@@ -3,7 +3,6 @@
 All arms are runs of one experiment in the guest. A card without a test here fails contract/test_sabotage.py.
 """
 
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,23 +64,6 @@ def verdicts(found: SabotageResults, name: str, *roles: Role) -> list[str]:
 def told(arm: Arm, beginning: str) -> list[str]:
     """Returns the notes that begin with this text."""
     return [sentence for sentence in arm["warnings"] if sentence.startswith(beginning)]
-
-
-def folder(results: Path, arm: Arm) -> Path:
-    """Returns the folder of the arm's run."""
-    return results / "latest" / f"{arm['name']}.1"
-
-
-def journal(results: Path, arm: Arm) -> list[Mapping[str, Any]]:
-    """Returns the samples of the queue toward the client."""
-    lines = (folder(results, arm) / "link" / "queue.jsonl").read_text().splitlines()
-    return [line for line in map(json.loads, lines) if line["direction"] == "down"]
-
-
-def connected_ns(results: Path, arm: Arm) -> int:
-    """Returns the time at which the client connected; before it the queue held the calibration's packets."""
-    first, *_ = (folder(results, arm) / "client" / "events.jsonl").read_text().splitlines()
-    return int(json.loads(first)["t_ns"])
 
 
 def test_the_plain_case_is_not_spoiled(found: SabotageResults) -> None:

@@ -1,4 +1,4 @@
-"""Beliefs about TCP_NOTSENT_LOWAT: verdicts that follow from figures, the document's places, the pictures."""
+"""Hypotheses about TCP_NOTSENT_LOWAT: verdicts that follow from figures, the document's places, the pictures."""
 
 from collections.abc import Mapping
 
@@ -118,7 +118,7 @@ def test_the_document() -> None:
 
 
 @pytest.mark.parametrize("hypothesis", myths.HYPOTHESES, ids=lambda hypothesis: hypothesis.name)
-def test_a_belief(hypothesis: Hypothesis) -> None:
+def test_a_hypothesis(hypothesis: Hypothesis) -> None:
     """Its cases can be run and have names of their own, its commands name all values, and its picture is valid.
     Cases with a kernel of the study's own have no command but the study's.
     """

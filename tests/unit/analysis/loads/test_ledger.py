@@ -200,10 +200,11 @@ def test_too_few_looks_are_no_ledger() -> None:
         made(replace(layers(), sockets=layers().sockets[:1]))
 
 
-def test_packets_that_the_link_does_not_hold_are_not_in_its_queue() -> None:
-    """If the queue's samples do not explain the time on the link, that time is unexplained."""
+def test_the_samples_of_the_queue_explain_the_time_on_the_link() -> None:
+    """Packets ahead in the queue explain it. Without such packets that time is unexplained."""
     known = evidence()
     found = ledger(page_loads(known)[0], known, layers(), SCENARIO)
+    assert sum(found.parts.values()) == found.wait_ns
     assert round(found.parts[Layer.QUEUE] / MS) == 19 * PACKET_MS
     assert found.parts[Layer.UNEXPLAINED] == 0
     late = ledger(page_loads(known)[0], known, layers(queue_packets=0), SCENARIO)

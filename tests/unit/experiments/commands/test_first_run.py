@@ -14,7 +14,7 @@ from priolab.testbed.guest import guest_requirements, kernel
 
 
 @dataclass(frozen=True)
-class _Manner:
+class _RunSettings:
     fabric: Netns = field(default_factory=Netns)
     fabric_reason: str = "as asked"
 
@@ -23,7 +23,7 @@ class _Manner:
 class _Request:
     """The part of a request that these tests need."""
 
-    run_settings: _Manner = field(default_factory=_Manner)
+    run_settings: _RunSettings = field(default_factory=_RunSettings)
 
 
 class _Saying(Report):
