@@ -60,7 +60,7 @@ def test_it_is_the_installed_one(programs: Path, tmp_path: Path) -> None:
     listed = _priolab(programs, tmp_path, "list")
     assert listed.returncode == 0, listed.stderr
     assert "maps" in listed.stdout
-    told = "from priolab.testbed import home; print(home.ROOT, home.setup_command())"
+    told = "from priolab.common import home; print(home.ROOT, home.setup_command())"
     done = subprocess.run(
         [programs / "python", "-c", told], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
