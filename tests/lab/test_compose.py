@@ -255,6 +255,7 @@ def test_a_killed_container_is_the_reason(lab: Lab, part: str, named: str) -> No
     _failed(lab.latest(), named, "SIGKILL")
 
 
+@pytest.mark.release
 def test_a_killed_client_is_the_reason(lab: Lab) -> None:
     """If the client's process in its container is killed, the run fails and names the client."""
     running = _until_loading(lab)
@@ -275,6 +276,7 @@ def test_a_killed_worker_is_the_fronts_end(lab: Lab) -> None:
     _failed(lab.latest(), "the front (nginx)", "has lost the process that served the client")
 
 
+@pytest.mark.release
 def test_a_killed_keeper_leaves_nothing(lab: Lab) -> None:
     """If the supervisor is killed, the run fails, and the lab itself removes what the supervisor would have removed."""
     running = _until_loading(lab)

@@ -85,6 +85,7 @@ def test_lowat_keeps_the_browsers_order(lab: Lab, browser: _Browser) -> None:
     nothing_is_left(lab)
 
 
+@pytest.mark.release
 @pytest.mark.usefixtures("guest")
 def test_in_the_guest_a_browser_is_as_good(run: Runs, browser: _Browser) -> None:
     """In the guest the times of lab's client and browser agree within 100 ms, and without LOWAT the verdicts.

@@ -125,6 +125,7 @@ def unsampled(tmp_path_factory: pytest.TempPathFactory) -> Done:
     return together(tmp_path_factory.mktemp("unsampled"), arms, "RELOADS=0", "SAMPLE=none")
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("link", _RECORDS)
 @pytest.mark.parametrize("name", each(_WITH_RECORDS))
 def test_its_largest_record(unsampled: Done, name: str, link: str) -> None:
@@ -135,6 +136,7 @@ def test_its_largest_record(unsampled: Done, name: str, link: str) -> None:
     assert _ok(unsampled, f"{name}-{link}")["observed"]["record_bytes"] == 1400
 
 
+@pytest.mark.release
 def test_it_waits_for_whoever_is_far_away(unsampled: Done, server: str) -> None:
     """Every server completes the load, although the handshake takes minutes."""
     assert _ok(unsampled, f"{server}-far")["verdict"]

@@ -30,6 +30,7 @@ def _sent(folder: Path) -> Mapping[str, Any]:
     return {each["resource"]: each for each in browser["requests"] if each["load"] == 1}
 
 
+@pytest.mark.release
 @pytest.mark.needs(*CLIENTS)
 @pytest.mark.usefixtures("guest")
 def test_the_signals_are_those_of_the_document(run: Runs) -> None:
