@@ -24,6 +24,7 @@ from pathlib import Path
 from priolab.common.process.lock import alone
 from priolab.common.process.processes import die_with_parent
 from priolab.common.running import finished
+from priolab.common.temporary import temporary_folder
 from priolab.experiments.setup.packages import wanted_browsers
 from priolab.experiments.setup.pip_errors import cause_of
 from priolab.experiments.setup.setup_request import SetupPart, SetupRequest
@@ -210,7 +211,7 @@ def mend_launcher(script: Path) -> None:
 def _kept(said: str) -> str:
     """Writes the log of a failure to a temporary file; returns a remark with its path, or an empty text on an error."""
     try:
-        descriptor, path = tempfile.mkstemp(prefix="priolab-setup-", suffix=".log")
+        descriptor, path = tempfile.mkstemp(prefix="priolab-setup-", suffix=".log", dir=temporary_folder())
         with os.fdopen(descriptor, "w") as log:
             log.write(said)
     except OSError:

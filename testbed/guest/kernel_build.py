@@ -32,6 +32,7 @@ from priolab.common.process.processes import die_with_parent
 from priolab.common.process.program_logs import tail
 from priolab.common.process.search_path import program_environment
 from priolab.common.running import finished
+from priolab.common.temporary import temporary_folder
 from priolab.testbed.guest.kernel_patches import study_kernels
 from priolab.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS, PINNED, words
@@ -279,7 +280,7 @@ class _Building:
 
         An exception inside the context kills the command.
         """
-        scratch = tempfile.mkdtemp(prefix="priolab-make-") if command[0] == _MAKE[0] else None
+        scratch = tempfile.mkdtemp(prefix="priolab-make-", dir=temporary_folder()) if command[0] == _MAKE[0] else None
         try:
             kept = (
                 []

@@ -23,6 +23,7 @@ from priolab.common.process import supervisor
 from priolab.common.process.interruption import held_back
 from priolab.common.process.processes import readable
 from priolab.common.process.search_path import program_environment
+from priolab.common.temporary import temporary_folder
 from priolab.testbed.process import cpu_claims
 
 _STOP_S = 90.0
@@ -35,7 +36,7 @@ MOST_KEPT = 4
 
 def make_scratch() -> Path:
     """Makes the scratch folder of a process, without white space in its path. The supervisor removes the folder."""
-    base = tempfile.gettempdir()
+    base = temporary_folder()
     scratch = Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
     scratch.chmod(0o711)  # the front's folder is below it, and a worker that has given up root must reach that
     return scratch
