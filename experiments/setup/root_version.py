@@ -50,7 +50,8 @@ def _loading(root: Path, program: Path, server: Server) -> Sequence[str]:
 
 
 def _said(command: Sequence[str]) -> tuple[str, bool]:
-    environment: Mapping[str, str] = {"PATH": os.defpath, "HOME": "/nonexistent", "TZ": "UTC"}
+    # no folder, and none can be made there: Caddy 2.6 makes its home even to print its version
+    environment: Mapping[str, str] = {"PATH": os.defpath, "HOME": os.devnull, "TZ": "UTC"}
     try:
         done = finished(command, _PATIENCE_S, environment=environment)
     except TookTooLong:
