@@ -18,6 +18,7 @@ _OPTIONS = {
 """The bits TCPI_OPT_* of <linux/tcp.h>, and the sysctls that both ends must have."""
 _ECN, _TIMESTAMP_BYTES = 8, 12
 _NO_SLOW_START_END = 2**31 - 1  # TCP_INFINITE_SSTHRESH
+_HYSTART_SEGMENTS = 16  # the default of the module parameter hystart_low_window
 _REORDERING = "net.ipv4.tcp_reordering"
 _RMEM = "net.ipv4.tcp_rmem"
 _SCALED_BITS = 15
@@ -72,12 +73,15 @@ def _sizes(
 def _start(negotiated: Negotiated, front: Mapping[str, str]) -> Iterator[tuple[str, object, object]]:
     """Yields what differs in the congestion control's first state.
 
-    Before the first load the front has sent no more than its part of TLS's handshake, so slow start has just begun.
+    Before the first load the front has sent no more than its part of TLS's handshake, so slow start has just begun. On a
+    busy machine the load may have begun when the connection is read: then CUBIC may have ended slow start by itself, but
+    not with a smaller window than HyStart needs (tcp_cubic.c, hystart_low_window).
     """
     most = INITIAL_WINDOW_SEGMENTS + negotiated.delivered_segments
     if not INITIAL_WINDOW_SEGMENTS <= negotiated.cwnd_segments <= most:
         yield "the congestion window", f"from {INITIAL_WINDOW_SEGMENTS} to {most} segments", negotiated.cwnd_segments
-    if negotiated.ssthresh_segments != _NO_SLOW_START_END:
+    has_grown = negotiated.cwnd_segments >= _HYSTART_SEGMENTS
+    if negotiated.ssthresh_segments != _NO_SLOW_START_END and not has_grown:
         yield "the end of slow start", "none", f"{negotiated.ssthresh_segments} segments"
     if negotiated.reordering_segments != int(front[_REORDERING]):
         yield "the reordering", front[_REORDERING], negotiated.reordering_segments

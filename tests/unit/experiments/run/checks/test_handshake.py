@@ -45,6 +45,13 @@ def test_a_connection_as_its_ends_have_it() -> None:
     assert checked(replace(FOUND, cwnd_segments=12, receive_scale=9)) is None
 
 
+def test_a_connection_that_is_read_late() -> None:
+    """When the load has begun, CUBIC may have ended slow start: HyStart needs a window of sixteen segments."""
+    late = replace(FOUND, cwnd_segments=57, ssthresh_segments=56, delivered_segments=60)
+    assert checked(late) is None
+    assert checked(replace(late, cwnd_segments=15)) is not None
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
