@@ -73,9 +73,9 @@ def _sizes(
 def _start(negotiated: Negotiated, front: Mapping[str, str]) -> Iterator[tuple[str, object, object]]:
     """Yields what differs in the congestion control's first state.
 
-    Before the first load the front has sent no more than its part of TLS's handshake, so slow start has just begun. On a
-    busy machine the load may have begun when the connection is read: then CUBIC may have ended slow start by itself, but
-    not with a smaller window than HyStart needs (tcp_cubic.c, hystart_low_window).
+    Before the first load the front has sent no more than its part of TLS's handshake, so slow start has just begun. On
+    a busy machine the load may have begun when the connection is read: then CUBIC may have ended slow start by itself,
+    but not with a smaller window than HyStart needs (tcp_cubic.c, hystart_low_window).
     """
     most = INITIAL_WINDOW_SEGMENTS + negotiated.delivered_segments
     if not INITIAL_WINDOW_SEGMENTS <= negotiated.cwnd_segments <= most:
