@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from priolab import testbed
@@ -22,6 +23,7 @@ def _modules() -> Iterator[Path]:
                 yield path
 
 
+@cache
 def _named() -> set[str]:
     """Return the names that type checkers see."""
     tree = ast.parse(Path(testbed.__file__).read_text())

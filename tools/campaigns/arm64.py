@@ -20,7 +20,6 @@ from priolab.analysis.records.runs import load_experiment
 from priolab.analysis.reports.markdown import Table, with_places
 from priolab.analysis.reports.summary import summarize
 from priolab.common.cache_folder import cache_folder
-from priolab.common.process.search_path import find
 from tests.support.lab import make_lab
 from tools.suites import emulated
 from tools.suites import tree as trees
@@ -33,11 +32,11 @@ _ALLOWED = 0.05
 _WORDS = ("LOWAT=131072", "SEED=1")
 _NEEDED = {
     "debootstrap": "debootstrap",
-    "qemu-user-static": "qemu-aarch64-static",
-    "qemu-system-arm": "qemu-system-aarch64",
+    "qemu-aarch64-static": "qemu-user-static",
+    "qemu-system-aarch64": "qemu-system-arm",
     "cpio": "cpio",
 }
-"""Debian's packages, each with a program of it."""
+"""The programs, each with Debian's package that has it."""
 
 _MOST_S = 3600.0
 """The most time in which the machine starts, or carries out one experiment."""
@@ -54,15 +53,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools.campaigns.arm64")
     parser.add_argument("runs", nargs="?", type=int, default=3)
     runs = parser.parse_args().runs
-    if missing := [package for package, program in _NEEDED.items() if find(program) is None]:
-        print(f"arm64: not installed: {', '.join(missing)}; run `apt-get install {' '.join(missing)}`", file=sys.stderr)
-        return 1
     with tempfile.TemporaryDirectory() as scratch:
-        lab = make_lab(Path(scratch))
-        usual = _by_name(lab.run("FABRIC=virtual", *_WORDS).summary or {"arms": ()})
         out = Path(scratch) / "out"
         out.mkdir()
         try:
+            trees.check_installed(_NEEDED)
+            usual = _by_name(make_lab(Path(scratch)).run("FABRIC=virtual", *_WORDS).summary or {"arms": ()})
             print(_in_machine(out, runs))
         except CannotMake as error:
             print(f"arm64: {error}", file=sys.stderr)

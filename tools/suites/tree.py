@@ -18,6 +18,7 @@ from pathlib import Path
 from priolab.common.debian.suite_packages import machine_sources
 from priolab.common.debian.suite_sources import Source, debian_sources, sources_for
 from priolab.common.process.lock import alone
+from priolab.common.process.search_path import find
 
 PACKAGES = ("ca-certificates", "git", "make", "python3")
 """The packages of a user who can clone the lab and run `make`."""
@@ -248,10 +249,7 @@ def mounted_below(folder: Path, mountinfo: str) -> list[str]:
 
 def check_installed(packages: Mapping[str, str]) -> None:
     """Raises CannotMake without these programs; packages: by the program's name, Debian's package that has it."""
-    path = f"{os.environ['PATH']}:/usr/sbin"
-    if missing := {
-        program: package for program, package in packages.items() if shutil.which(program, path=path) is None
-    }:
+    if missing := {program: package for program, package in packages.items() if find(program) is None}:
         what = " and ".join(missing)
         is_are = "is" if len(missing) == 1 else "are"
         raise CannotMake(f"{what} {is_are} not installed; run `apt-get install {' '.join(missing.values())}`")

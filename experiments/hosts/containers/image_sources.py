@@ -1,4 +1,4 @@
-"""What the containers' images are made of, in a clone and in an installed lab."""
+"""Lists the files from which container images are built, and finds them in a clone or an installed lab."""
 
 import shutil
 from pathlib import Path

@@ -2,8 +2,9 @@
 // A film: computes from recorded data where the bytes of a load were at an instant. Draws nothing.
 //
 // Positions count bytes of the TCP stream. Bytes up to `arrived` are at the client. The next bytes, up to `farFrom`,
-// were lost, or arrived behind a loss. The next bytes, up to `nearFrom`, are in the link's queue; then, up to `sent`, in
-// its delay line, which is nearer to the front. Then, up to `handed`, bytes are unsent in the front's kernel. Between two samples the earlier sample is valid.
+// were lost, or arrived behind a loss. The next bytes, up to `nearFrom`, are in the link's queue; then, up to `sent`,
+// in its delay line, which is nearer to the front. Then, up to `handed`, bytes are unsent in the front's kernel.
+// Between two samples the earlier sample is valid.
 
 /** @typedef {import("./types.js").FilmDocument} FilmDocument */
 /** @typedef {import("./types.js").Asked} Asked */
