@@ -70,12 +70,20 @@ def received_of_burst(places: FerriedPlaces, count: int, size: int) -> int:
         raise AssertionError("an empty datagram")
 
 
+def accounted_for(way: dict[str, int]) -> bool:
+    gone = way["packets_out"] + way["lost"] + way["dropped"] + way["refused"]
+    return way["packets_in"] == gone + way["packets"] + way["delay_line_packets"]
+
+
 def settled(places: FerriedPlaces) -> dict[str, dict[str, int]]:
-    """Wait until the ferry holds no packets, and return its report."""
+    """Wait until the ferry holds no packets, and return its report.
+
+    A report that is read while packets leave counts them neither as held nor as gone.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         report = places.report()
-        if not any(way["packets"] + way["delay_line_packets"] for way in report.values()):
+        if all(accounted_for(way) and not way["packets"] + way["delay_line_packets"] for way in report.values()):
             return report
         time.sleep(0.02)
     raise AssertionError(f"the ferry keeps packets: {report}")
@@ -114,11 +122,6 @@ def packets_received(place: Namespace, device: str) -> int:
 
 def journal_of(places: FerriedPlaces) -> list[dict[str, Any]]:
     return [json.loads(line) for line in places.order.journal.read_text().splitlines()]
-
-
-def accounted_for(way: dict[str, int]) -> bool:
-    gone = way["packets_out"] + way["lost"] + way["dropped"] + way["refused"]
-    return way["packets_in"] == gone + way["packets"] + way["delay_line_packets"]
 
 
 def ended_with_1(places: FerriedPlaces) -> str:
