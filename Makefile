@@ -133,14 +133,6 @@ sandbox-examples: setup-sandbox-tests ## repeat each example of docs/guide/sandb
 sandbox-machine: setup-sandbox-tests ## carry out each example of docs/guide/sandbox.md here and on an emulated machine, and write into docs/reference/sandbox.md what is the same (half an hour; NAMES="go": only these, not written; needs root)
 	@.venv/bin/python -m tools.campaigns.sandbox_machine $(NAMES)
 
-.PHONY: tuner-kills
-tuner-kills: setup-core-tests ## start and end priority-tuner 1,000 times, and kill it 200 times under load; writes a table of RELIABILITY.md (needs root; some minutes; KILLS=20: fewer)
-	@.venv/bin/python -m tools.campaigns.tuner $(or $(KILLS),200)
-
-.PHONY: tuner-machines
-tuner-machines: setup-core-tests ## check the tuner in emulated machines with the kernels of Debian 11, 12, 13 and sid; writes tables of RELIABILITY.md and docs/guide/tuner.md (needs root, debootstrap, qemu-system-x86, cpio, clang and llvm; an hour; SUITE=trixie: this one anew)
-	@.venv/bin/python -m tools.campaigns.tuner_machines $(SUITE)
-
 .PHONY: arm64
 arm64: setup-core-tests ## run the default experiment in an emulated arm64 machine; writes the table of docs/guide/fabrics.md (needs root, debootstrap, qemu-user-static, qemu-system-arm and cpio; half an hour; RUNS=1: fewer)
 	@.venv/bin/python -m tools.campaigns.arm64 $(or $(RUNS),3)
@@ -196,16 +188,6 @@ site: setup-site ## build the documents as a web site that needs no server and n
 .PHONY: bpf
 bpf: environment ## compile the BPF programs of the tuner and of the counts of calls anew (needs clang, llvm and libbpf-dev, of Debian 12 for the same bytes)
 	@.venv/bin/python -m tools.bpf_programs
-
-.PHONY: tuner tuner-deb tuner-suites
-tuner: environment ## build the tuner as one static program: build/priority-tuner (fetches a Go toolchain and two Go modules)
-	@.venv/bin/python -m tools.tuner_program
-
-tuner-suites: setup-lint ## install and start the tuner's package in bare Debian 12, 13 and sid with systemd (needs root and debootstrap; some minutes; SUITE=trixie: one)
-	@.venv/bin/python -m tools.suites.package $(SUITE)
-
-tuner-deb: environment ## pack the tuner for Debian: build/priority-tuner_*.deb (needs dpkg-deb)
-	@.venv/bin/python -m tools.tuner_package
 
 image: ## make the image of the lab, priolab/lab, from the base image (needs Docker)
 	@$(needs_docker)

@@ -183,7 +183,6 @@ _COMMANDS: dict[str, tuple[str, str]] = {
         "make a trace of packet opportunities, for TRACE: synthetic, or from a recorded rate",
         "priolab.experiments.commands.trace",
     ),
-    "tune": ("set TCP_NOTSENT_LOWAT on a running server's connections", "priolab.experiments.commands.tune"),
     "sandbox": (
         "run any two programs on a link, on virtual time: the same bytes every time",
         "priolab.testbed.sandbox.command",

@@ -20,7 +20,7 @@ from priolab.common.process.processes import die_with_parent
 from priolab.common.process.search_path import find, program_environment
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.commands.console import Report
-from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, fronts, places
+from priolab.experiments.hosts.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, fronts, places
 from priolab.proxy.counters import FrontCounters
 from priolab.testbed import Namespace, wiring
 

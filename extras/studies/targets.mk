@@ -1,4 +1,4 @@
-.PHONY: agreement auto cost link myths sabotage service transition tuner-scale two-hops traces
+.PHONY: agreement auto cost link myths sabotage service transition two-hops traces
 
 agreement: setup ## compare the fabrics that work on this machine; writes docs/measured/agreement.md (about 15 minutes)
 	@$(PRIOLAB) agreement docs/measured/agreement.md
@@ -34,9 +34,3 @@ two-hops: ## measure two fronts, one behind the other, with LOWAT at each; write
 
 traces: setup ## measure LOWAT=auto on synthetic traces; writes docs/measured/traces.md (two minutes)
 	@$(PRIOLAB) traces docs/measured/traces.md
-
-tuner-scale: setup tuner build/crowd ## measure the tuner with 16,000 connections; writes docs/measured/tuner-scale.md (needs root; seven minutes)
-	@$(PRIOLAB) tuner-scale docs/measured/tuner-scale.md
-
-build/crowd: $(wildcard extras/studies/crowd/*) | environment
-	@.venv/bin/python -m tools.crowd

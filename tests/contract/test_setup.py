@@ -37,7 +37,6 @@ PLAIN = ("sh", "dirname", "unshare", "true")
         (["sbom"], "lint"),
         (["kills"], "test TESTS=core"),
         (["ledgers"], "test TESTS=core SERVER=nginx,h2o,nghttpx CAPTURE=yes"),
-        (["tuner-suites"], "lint"),
     ],
 )
 def test_what_a_target_needs(words: Sequence[str], part: str) -> None:

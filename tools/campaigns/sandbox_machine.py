@@ -25,7 +25,7 @@ from priolab.common.cache_folder import cache_folder
 from priolab.common.home import ROOT
 from tools.campaigns.sandbox_examples import REFERENCE, Repetition, copied, examples, repetition
 from tools.suites import emulated
-from tools.suites.package import systemd_tree
+from tools.suites.systemd import systemd_tree
 from tools.suites.tree import CannotMake
 
 _SUITE = "bookworm"

@@ -1,13 +1,14 @@
 """Builds the client of `make tuner-scale` into build/crowd, with the Go toolchain of the tuner."""
 
 import sys
+from pathlib import Path
 
 from priolab.common.errors import LabError
 from priolab.common.home import ROOT
 from priolab.experiments.setup.go_toolchain import FLAGS
-from tools.tuner_program import workshop
+from priolab.extras.tuner.program import workshop
 
-_SOURCES = ROOT / "extras" / "studies" / "crowd"
+_SOURCES = Path(__file__).parent / "crowd"
 _PROGRAM = ROOT / "build" / "crowd"
 
 

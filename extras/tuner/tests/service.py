@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from priolab.extras.tuner.program import built
 from tests.support.waiting import until
-from tools.tuner_program import built
 
 _IDS = re.compile(r"^(prog|map|link)_id:\s*(\d+)$", re.MULTILINE)
 _BEGUN = "tuning "

@@ -7,14 +7,14 @@ import pytest
 
 from priolab.common import home
 from priolab.experiments.cli import main
-from priolab.experiments.commands import tune
+from priolab.extras.tuner import command
 
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the path of a priority-tuner that `make tuner` might have built. PATH has none."""
     monkeypatch.setattr(home, "ROOT", tmp_path)
-    monkeypatch.setattr(tune, "find", lambda _: None)
+    monkeypatch.setattr(command, "find", lambda _: None)
     return tmp_path / "build" / "priority-tuner"
 
 

@@ -15,11 +15,11 @@ import pytest
 
 from priolab.common.formats.decisions import DRY_RUN, Decision
 from priolab.common.formats.reading import read_journal
+from priolab.extras.tuner.program import SERVICE, TESTED, built
+from priolab.extras.tuner.tests.service import Tuner, answered, is_gone, states, tuning, verified
 from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import have_set, lowat_of, serving, talk
-from tests.support.tuner.service import Tuner, answered, is_gone, states, tuning, verified
 from tests.support.waiting import until
-from tools.tuner_program import SERVICE, TESTED, built
 
 _TIMES = 100
 pytestmark = pytest.mark.needs("go")

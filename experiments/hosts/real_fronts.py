@@ -1,4 +1,4 @@
-"""Servers behind a link on this machine's clocks, for studies that measure what many connections cost them.
+"""Servers behind a link on this machine's clocks, for extras that measure what many connections cost them.
 
     client ==== link ==== front
 
@@ -24,7 +24,7 @@ from priolab.testbed import Namespace, wiring
 
 LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
 FIRST_PORT = 8443
-_TEMPLATES = Path(__file__).parent / "fronts"
+_TEMPLATES = Path(__file__).parent / "file_fronts"
 _STEP = "servers on real clocks"
 
 

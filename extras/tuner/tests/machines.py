@@ -1,9 +1,9 @@
 """Checks the tuner in emulated machines with the kernels of Debian's suites, and writes tables: `make tuner-machines`.
 
-    python -m tools.campaigns.tuner_machines [SUITE ...]
+    python -m priolab.extras.tuner.tests.machines [SUITE ...]
 
 Each machine starts a suite's own kernel, with systemd as its first process. There the package is checked
-(tools/suites/package_check.sh), then what tuner_in_machine.py does. A kernel that is too old, and control groups of
+(package_check.sh), then what in_machine.py does. A kernel that is too old, and control groups of
 version 1, have to give one clear line. Results are kept beside the tree, so that one suite can be tried again. Tables
 are written to RELIABILITY.md and docs/guide/tuner.md. Needs root, and Debian's packages debootstrap, qemu-system-x86,
 cpio, clang and llvm; takes half an hour.
@@ -26,6 +26,10 @@ from priolab.analysis.reports.markdown import Table, with_places
 from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.reading import read_journal
 from priolab.common.home import ROOT
+from priolab.extras.tuner.debian_package import pack
+from priolab.extras.tuner.program import LICENCES, NAME, built, digest
+from priolab.extras.tuner.tests import suites
+from priolab.extras.tuner.tests.in_machine import WAYS
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.testbed import own_group
 from tests.support.echo import serving, talk
@@ -35,11 +39,8 @@ from tests.support.tuner.numbers import SOURCES
 from tests.support.tuner.replay import SOURCE, expected, inputs, replayed
 from tools import bpf_programs
 from tools.campaigns.reliability import write
-from tools.campaigns.tuner_in_machine import WAYS
-from tools.suites import emulated, package
+from tools.suites import emulated, systemd
 from tools.suites.tree import CannotMake, Tree
-from tools.tuner_package import pack
-from tools.tuner_program import LICENCES, NAME, built, digest
 
 _SUITES = ("bullseye", "bookworm", "trixie", "sid")
 _OLD, _WITH_VERSION_1 = "bullseye", "bookworm"
@@ -48,7 +49,7 @@ _DOCUMENT = ROOT / "docs/guide/tuner.md"
 _MOST_S = 7200.0
 _INPUTS = 20_000
 _CODE = re.compile(rf"^exit code \d+: (?:{NAME}: )?")
-_LAB = ("priolab", "common", "proxy", "tests/support/tuner", "tools/campaigns/tuner_in_machine.py")
+_LAB = ("priolab", "common", "proxy", "tests/support/tuner", "extras/tuner/tests/in_machine.py")
 _SAID = f"""
 echo "measured: kernel: $(uname -r)"
 said() {{ name=$1; shift; "$@" >/tmp/said 2>&1; echo "measured: $name: exit code $?: $(cat /tmp/said)"; }}
@@ -60,7 +61,7 @@ sh -x /out/package_check.sh || exit
 said "without root" setpriv --reuid=65534 --regid=65534 --clear-groups $run /sys/fs/cgroup/system.slice
 mount -t tmpfs none /sys/kernel/btf
 said "without BTF" $run /sys/fs/cgroup/system.slice
-cd /out/lab && python3 -B -m tools.campaigns.tuner_in_machine /out
+cd /out/lab && python3 -B -m priolab.extras.tuner.tests.in_machine /out
 """
 _OF_OLD = 'said "Linux 5.10" $run /sys/fs/cgroup/system.slice\n'
 _OF_VERSION_1 = f"""
@@ -89,7 +90,7 @@ def _furnish(out: Path, script: str) -> None:
     program = built()
     shutil.move(pack(program, program.with_name(LICENCES).read_text(), out), out / f"{NAME}.deb")
     shutil.copy(program, out)
-    shutil.copy(Path(package.__file__).with_name("package_check.sh"), out)
+    shutil.copy(suites.CHECK, out)
     (out / "check.sh").write_text(_SAID + script)
     (out / "law.c").write_text(SOURCE)
     bpf_programs.compile_into(out / "law.o", out / "law.c", ["-I", str(SOURCES)])
@@ -111,8 +112,8 @@ def _booted(tree: Tree, script: str, words: Sequence[str] = ()) -> Found:
         if not (out / "check.log").exists():
             raise CannotMake(f"systemd did not start the check (log: {tree.folder / 'console.log'})")
         shutil.copy(out / "check.log", tree.folder / "machine.log")
-        lines = package.said_lines(out / "check.log")
-        found: dict[str, Any] = {"result": package.WELL if package.WELL in lines else (lines or ["nothing"])[-1]}
+        lines = systemd.said_lines(out / "check.log")
+        found: dict[str, Any] = {"result": suites.WELL if suites.WELL in lines else (lines or ["nothing"])[-1]}
         for line in lines:
             if line.startswith("measured: "):
                 key, _, value = line.removeprefix("measured: ").partition(": ")
@@ -126,7 +127,7 @@ def _booted(tree: Tree, script: str, words: Sequence[str] = ()) -> Found:
 
 def _found(suite: str, *, again: bool) -> Found:
     """Return what was found in a suite's machines. again: True if they have to run again. Raises CannotMake."""
-    tree = package.systemd_tree(suite)
+    tree = systemd.systemd_tree(suite)
     kept = tree.folder / f"found-{digest()}.json"
     if again or not kept.exists():
         found = {"new": _booted(tree, _OF_OLD if suite == _OLD else _OF_ALL)}
@@ -214,7 +215,7 @@ def _cell(way: Found | None) -> str:
 
 def main() -> int:
     """Try all machines and write the tables; return 1 if something is not as it must be."""
-    parser = argparse.ArgumentParser(prog="tools.campaigns.tuner_machines", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="priolab.extras.tuner.tests.machines", allow_abbrev=False)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="suites whose machines run again")
     again = parser.parse_args().suites or _SUITES
     try:
@@ -231,7 +232,7 @@ def main() -> int:
     document = with_places(_DOCUMENT.read_text(), {"sockets": _of_sockets(machines).markdown()})
     _DOCUMENT.write_text(document)
     same = all(each["replayed"] and each["decisions"] == each["follow"] > 0 for each in decisions.values())
-    return int(not same or any(each["result"] != package.WELL for each in machines.values()))
+    return int(not same or any(each["result"] != suites.WELL for each in machines.values()))
 
 
 if __name__ == "__main__":

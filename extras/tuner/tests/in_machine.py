@@ -1,7 +1,7 @@
-"""Does the work of `make tuner-machines` in a machine: python3 -m tools.campaigns.tuner_in_machine FOLDER, as root.
+"""Does the work of `make tuner-machines` in a machine: python3 -m priolab.extras.tuner.tests.in_machine FOLDER.
 
-Only the standard library and the lab's own loader are imported. FOLDER has the program, the law as a BPF program of its
-own, and its inputs. Results are written there: `replayed`, `decisions.jsonl`, and `sockets.json`.
+Needs root. Only the standard library and the lab's own loader are imported. FOLDER has the program, the law as a BPF
+program of its own, and its inputs. Results are written there: `replayed`, `decisions.jsonl`, and `sockets.json`.
 
 1. Each record of the inputs is given to the law in the kernel, and the records that come back are written.
 2. The lab's loader tunes a server by the law alone, and each decision is written with its inputs.

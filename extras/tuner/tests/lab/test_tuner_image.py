@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from priolab.common.home import ROOT
+from priolab.extras.tuner.program import NAME, built, version
 from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import talk
 from tests.support.waiting import until
-from tools.tuner_program import NAME, built, version
 
 pytestmark = [pytest.mark.usefixtures("compose", "bpf"), pytest.mark.containers]
 

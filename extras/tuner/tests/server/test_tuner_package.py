@@ -12,10 +12,10 @@ import yaml
 
 from priolab.common.cache_folder import cache_folder
 from priolab.common.home import ROOT
-from tests.support.tuner.service import answered, verified
+from priolab.extras.tuner.debian_package import pack
+from priolab.extras.tuner.program import LICENCES, SERVICE, built, version
+from priolab.extras.tuner.tests.service import answered, verified
 from tools.suites import tree as trees
-from tools.tuner_package import pack
-from tools.tuner_program import LICENCES, SERVICE, built, version
 
 pytestmark = pytest.mark.needs("go")
 

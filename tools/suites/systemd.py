@@ -1,34 +1,23 @@
-"""`make tuner-suites`: installs the tuner's package in bare trees of Debian's suites, whose systemd then starts it.
+"""Bare trees of Debian's suites with systemd, which starts in namespaces of its own, on this machine's kernel.
 
-    python -m tools.suites.package [SUITE ...]
-
-systemd is the first process in namespaces of its own, on this machine's kernel; `make tuner-machines` does the same in
-emulated machines, with the kernels of the suites. package_check.sh says what is checked: installation, start, reload,
-kills, the watchdog, broken settings, and that removal leaves nothing. Needs root, debootstrap, and a gigabyte for each
-suite in ~/.cache/priolab/suites.
+systemd starts /out/check.sh and writes what it says to /out/check.log. Making a tree needs root, debootstrap, and a
+gigabyte for each suite in ~/.cache/priolab/suites.
 """
 
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
 from priolab.testbed import own_group
 from tools.suites import tree as trees
 from tools.suites.tree import CannotMake, Tree
-from tools.tuner_package import pack
-from tools.tuner_program import LICENCES, NAME, built
 
-_SUITES = ("bookworm", "trixie", "sid")
 _PACKAGES = "systemd systemd-sysv dbus nginx-light curl iproute2 kmod linux-image-amd64"
 _INSTALL = "INITRD=No DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends"
 _HERE = Path(__file__).parent
 _UNIT = _HERE / "check.service"
-WELL = "all is well"
 
 
 def systemd_tree(suite: str) -> Tree:
@@ -57,42 +46,15 @@ def systemd_tree(suite: str) -> Tree:
     return tree
 
 
-def check(tree: Tree, package: Path) -> str:
-    """Boots the tree and checks the package there; returns the last line of the log. Raises OSError."""
-    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name, own_group(f"priolab-suites-{os.getpid()}") as group:
-        out = Path(name)
-        shutil.copy(package, out / f"{NAME}.deb")
-        shutil.copy(_HERE / "package_check.sh", out / "check.sh")
+def boot(tree: Tree, out: Path) -> Path:
+    """Boots the tree, with the folder `out` as its /out; returns the path of the log. Raises OSError."""
+    with own_group(f"priolab-suites-{os.getpid()}") as group:
         command = ["sh", str(_HERE / "boot.sh"), str(tree.root), str(out), str(group / "machine")]
         with (tree.folder / "boot.log").open("w") as log:
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
-        said = out / "check.log"
-        if not said.exists():
-            return f"systemd did not start the check (log: {tree.folder / 'boot.log'})"
-        shutil.copy(said, tree.folder / "check.log")
-        lines = said_lines(said)
-        return lines[-1] if lines else "the check said nothing"
+    return tree.folder / "boot.log"
 
 
 def said_lines(log: Path) -> list[str]:
     """Returns what a check said, without the commands that the shell traced."""
     return [line for line in log.read_text(errors="replace").splitlines() if not line.startswith("+")]
-
-
-def main(words: Sequence[str]) -> int:
-    """Checks the package in each suite; returns the exit code."""
-    program = built()
-    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name:
-        package = pack(program, program.with_name(LICENCES).read_text(), Path(name))
-        results = {}
-        for suite in words or _SUITES:
-            try:
-                results[suite] = check(systemd_tree(suite), package)
-            except (CannotMake, OSError) as error:
-                results[suite] = str(error)
-            print(f"{suite}: {results[suite]}", flush=True)
-    return int(any(result != WELL for result in results.values()))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

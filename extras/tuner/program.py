@@ -31,7 +31,7 @@ from priolab.proxy.server import server_of
 from priolab.proxy.tuner import in_kernel
 from priolab.proxy.wheel import Wheel
 
-SERVICE = in_kernel.PROGRAM.parent / "service"
+SERVICE = Path(__file__).parent / "service"
 """The folder of the Go sources, the unit, the configuration file and the man page."""
 NAME = "priority-tuner"
 LICENCES, TESTED = "licences.txt", "tests.txt"

@@ -25,7 +25,7 @@ from priolab.common.process import processes
 from priolab.common.process.processes import Process, die_with_parent
 from priolab.common.process.search_path import program_environment
 from priolab.experiments.commands.console import Report
-from priolab.extras.studies.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
+from priolab.experiments.hosts.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
 from priolab.testbed import own_group, wiring
 
 

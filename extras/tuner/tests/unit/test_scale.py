@@ -6,8 +6,8 @@ import pytest
 
 from priolab.analysis.reports.markdown import places
 from priolab.experiments.commands.study import document_of
-from priolab.extras.studies.scale import ARMS, CROWD, FAST, findings
-from priolab.extras.studies.scale_trials import TUNER, UNSET, Page, Trial, Work
+from priolab.extras.tuner.scale import ARMS, CROWD, FAST, findings
+from priolab.extras.tuner.scale_trials import TUNER, UNSET, Page, Trial, Work
 
 
 def _trial(first_byte_s: float, *, goodput_bit_s: float = 47e6, ran_ns: int = 0) -> Trial:

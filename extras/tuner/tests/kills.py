@@ -1,6 +1,6 @@
 """Starts and ends priority-tuner 1,000 times, and kills it 200 times under load: `make tuner-kills`.
 
-    python -m tools.campaigns.tuner [KILLS]
+    python -m priolab.extras.tuner.tests.kills [KILLS]
 
 Clients on loopback talk to a server all the time. After each end and each kill, the kernel must have no program, map or
 link of the tuner, and no connection may have broken. The next tuner must tune within a second. The table is written to
@@ -18,9 +18,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from priolab.extras.tuner.tests.service import is_gone, tuning
 from priolab.testbed import own_group
 from tests.support.echo import lowat_of, serving, talk
-from tests.support.tuner.service import is_gone, tuning
 from tests.support.waiting import until
 from tools.campaigns.reliability import write
 
@@ -74,7 +74,7 @@ class _Trial:
 
 def main() -> int:
     """Make all trials, and write the table. Return 1 if anything was left, or a connection broke."""
-    parser = argparse.ArgumentParser(prog="tools.campaigns.tuner", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="priolab.extras.tuner.tests.kills", allow_abbrev=False)
     parser.add_argument("kills", nargs="?", type=int, default=_KILLS)
     kills = parser.parse_args().kills
     with ExitStack() as stack:

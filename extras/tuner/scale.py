@@ -17,7 +17,7 @@ from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.common.home import ROOT
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
-from priolab.extras.studies.scale_trials import TUNER, UNSET, Group, Programs, Trial, measure
+from priolab.extras.tuner.scale_trials import TUNER, UNSET, Group, Programs, Trial, measure
 
 CROWD = (
     Group(name="slow", count=14_400, rate="1mbit", file_bytes=300_000, queue_packets=64),

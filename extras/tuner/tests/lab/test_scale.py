@@ -7,9 +7,9 @@ import pytest
 
 from priolab.common.home import ROOT
 from priolab.experiments.commands.console import Report
-from priolab.extras.studies.scale import CROWD
-from priolab.extras.studies.scale_trials import TUNER, UNSET, Programs, measure
-from tools import crowd, tuner_program
+from priolab.extras.tuner import crowd_program, program
+from priolab.extras.tuner.scale import CROWD
+from priolab.extras.tuner.scale_trials import TUNER, UNSET, Programs, measure
 
 
 @pytest.mark.punctual
@@ -19,8 +19,8 @@ def test_a_small_crowd(tmp_path: Path) -> None:
     """The tuner tunes every connection, and its clients get the urgent file sooner than with LOWAT unset."""
     client = ROOT / "build" / "crowd"
     if not client.exists():
-        assert crowd.main() == 0
-    programs = Programs(crowd=client, tuner=tuner_program.built())
+        assert crowd_program.main() == 0
+    programs = Programs(crowd=client, tuner=program.built())
     groups = [replace(group, count=20 if group.name == "slow" else 2) for group in CROWD]
     found = measure(groups, 100.0, [UNSET, TUNER], programs, tmp_path, Report(aside=True))
     (unset,), (tuned,) = found[UNSET], found[TUNER]

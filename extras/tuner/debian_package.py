@@ -15,7 +15,7 @@ from pathlib import Path
 
 from priolab.common.errors import LabError, StepFailed
 from priolab.common.home import ROOT
-from tools.tuner_program import LICENCES, NAME, SERVICE, built, version
+from priolab.extras.tuner.program import LICENCES, NAME, SERVICE, built, version
 
 _STEP = "packing"
 _WHO = "The priority lab's maintainers <priority-lab@example.org>"
