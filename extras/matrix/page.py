@@ -1,4 +1,4 @@
-"""Writes the matrix as one HTML file, which needs no network: to sort, to filter, with small timelines.
+"""The matrix as one HTML file, which needs no network: to sort, to filter, with small timelines.
 
 Pure, but for page.html, page.css and page.js, which it reads: frame and prose, style, script. All results are in the
 page without its script, too; the script sorts rows and hides rows, columns and cells.
@@ -24,8 +24,8 @@ from priolab.extras.matrix.words import MARKS, anchor, measured_words, reading_w
 _COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
 _RANKS = {layer: rank for rank, layer in enumerate(_COLOURS)}
 
-RUNS = "../../results/matrix-runs"
-"""The path from docs/measured/ to the folder with links to the runs, if RESULTS is the default."""
+RUNS = "../results/matrix-runs"
+"""The path from build/ to the folder with links to the runs, if RESULTS is the default."""
 
 _INKS = f":root {{ --ink: {INK}; --quiet: {QUIET}; --grid: {GRID}; }}"
 

@@ -31,8 +31,8 @@ def _word(cell: Cell | None, page_name: str | None) -> str:
     return f"[{told}]({page_name}#{anchor(cell)})" if page_name else told
 
 
-def places(matrix: Matrix, page_name: str = "matrix.html") -> dict[str, str]:
-    """Returns the marked places of docs/measured/matrix.md. page_name: the file of the page."""
+def places(matrix: Matrix, page_name: str | None = None) -> dict[str, str]:
+    """Returns the marked places of docs/measured/matrix.md. page_name: as for `table`."""
     explained = (f"**{each.names}** in {each.dialects}: {each.text} {each.frames}" for each in notes(matrix))
     return {
         "measured": measured_words(matrix),
