@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from priolab.analysis.judgement.order import Reply
 from priolab.analysis.loads.probe import Probe, probe_of
-from priolab.analysis.loads.server_behaviour import Reply
 from priolab.client import dialects
 from priolab.client.dialects import Dialect
 from priolab.client.flow_control_probe import MOST_STEPS

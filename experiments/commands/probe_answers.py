@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from priolab.analysis.loads.server_behaviour import OwnOrder, Reply, own_order, word
+from priolab.analysis.judgement.order import OwnOrder, Reply, own_order, word
 from priolab.experiments.commands.console import Report
 
 _FORMAT = 1

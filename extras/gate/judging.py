@@ -14,9 +14,9 @@ Rules:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from priolab.analysis.judgement.order import Reading, Reply, word
 from priolab.analysis.loads.probe import Probe
 from priolab.analysis.loads.requested_share import Asked
-from priolab.analysis.loads.server_behaviour import Reading, Reply, word
 from priolab.common.formats.run import Verdict
 from priolab.experiments.scenario.stimuli import Stimulus, asked_by
 from priolab.extras.gate.expectations import Check, Incremental, Late, Order, Sharing, Trial, Urgency, dialect_of

@@ -3,7 +3,7 @@
 Rules:
 1. Only cells that were measured in both versions are compared.
 2. The reading of a dialect changed if it is another, or if the server follows the dialect in both versions, and a
-   share of the window differs by at least DIFFERENCE. The order without priorities changed if it is another, or if a
+   share of the window is not equal. The order without priorities changed if it is another, or if a
    share differs as much.
 3. If both versions follow a dialect, the loads over the slow link are compared, by their outcomes.
 4. Dialects with the same change are one entry.
@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from priolab.analysis.judgement.order import equal
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.server_behaviour import DIFFERENCE
 from priolab.common.amounts import seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.matrix import Front, Matrix
@@ -118,7 +118,7 @@ def _compared_unasked(was: Cell, now: Cell) -> _Told | None:
 
 def _differ(was: Cell, now: Cell, *roles: str) -> bool:
     shares: list[Mapping[str, Probe]] = [was.probes, now.probes]
-    return any(abs(shares[0][role].important_share - shares[1][role].important_share) >= DIFFERENCE for role in roles)
+    return not all(equal(*(each[role].important_share for each in shares)) for role in roles)
 
 
 def _crossed(pair: Pair | None) -> str:

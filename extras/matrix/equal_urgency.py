@@ -13,6 +13,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
+from priolab.analysis.judgement.order import Sharing, sharing
 from priolab.analysis.loads.probe import Probe
 from priolab.analysis.reports.markdown import Table, filled
 
@@ -26,21 +27,9 @@ class Case(StrEnum):
     INCREMENTAL_SECOND = "not, then incremental"
 
 
-class Order(StrEnum):
-    """The order in which a server sends the two responses."""
-
-    SHARED = "shared"
-    REQUESTED_FIRST = "the first, then the second"
-    REQUESTED_LAST = "the second, then the first"
-    UNEVEN = "shared unevenly"
-
-
-_ALONE, _EVENLY = 0.95, 0.8
-"""The smallest share of the window of a response that comes first, and the largest one of a response that shares it."""
-
 _KIB = 1024
 _HEAD = ("server", *Case)
-_WANTED = {Case.BOTH: Order.SHARED, Case.NEITHER: Order.REQUESTED_FIRST}
+_WANTED = {Case.BOTH: Sharing.SHARED, Case.NEITHER: Sharing.REQUESTED_FIRST}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +45,9 @@ class Sequel:
         return self.probe.size_bytes(self.names[0]) / sum(size for _, size in self.probe.served)
 
     @property
-    def order(self) -> Order:
+    def order(self) -> Sharing:
         """The order of the two responses."""
-        if self.share >= _ALONE:
-            return Order.REQUESTED_FIRST
-        if self.share <= 1 - _ALONE:
-            return Order.REQUESTED_LAST
-        return Order.SHARED if 1 - _EVENLY <= self.share <= _EVENLY else Order.UNEVEN
+        return sharing(self.share)
 
     @property
     def piece_bytes(self) -> float:
@@ -72,7 +57,7 @@ class Sequel:
     @property
     def words(self) -> str:
         """The order; if the responses share, their shares of the window and the size of the pieces."""
-        if self.order in (Order.REQUESTED_FIRST, Order.REQUESTED_LAST):
+        if self.order.in_turn:
             return str(self.order)
         first = round(100 * self.share)
         return f"{self.order} {first}:{100 - first} %, {self.piece_bytes / _KIB:.0f} KiB at a time"
@@ -157,11 +142,11 @@ def _kind(cases: Mapping[Case, Sequel]) -> str:
 
 
 _KINDS = {
-    (Order.REQUESTED_FIRST, Order.REQUESTED_FIRST): "the one requested first comes first",
-    (Order.REQUESTED_LAST, Order.REQUESTED_LAST): "the one requested last comes first",
-    (Order.REQUESTED_LAST, Order.REQUESTED_FIRST): "the incremental one waits until the other is complete",
-    (Order.REQUESTED_FIRST, Order.REQUESTED_LAST): "the incremental one comes first",
-    (Order.SHARED, Order.SHARED): "both share the window",
+    (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_FIRST): "the one requested first comes first",
+    (Sharing.REQUESTED_LAST, Sharing.REQUESTED_LAST): "the one requested last comes first",
+    (Sharing.REQUESTED_LAST, Sharing.REQUESTED_FIRST): "the incremental one waits until the other is complete",
+    (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_LAST): "the incremental one comes first",
+    (Sharing.SHARED, Sharing.SHARED): "both share the window",
 }
 
 

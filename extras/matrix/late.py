@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from priolab.analysis.judgement.layers import Layer
 from priolab.analysis.loads.probe import Probe
 from priolab.analysis.reports.summary import summarize
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
@@ -18,7 +19,6 @@ from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.matrix import equal_urgency, late_document, matrix_files
-from priolab.extras.matrix.cells import Layer
 from priolab.extras.matrix.equal_urgency import Sequel, Sequels
 from priolab.extras.matrix.late_document import INVALID, Case
 from priolab.extras.matrix.matrix import Matrix

@@ -11,8 +11,9 @@ from pathlib import Path
 from string import Template
 
 from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
-from priolab.analysis.loads.server_behaviour import Reading
-from priolab.extras.matrix.cells import Cell, Layer
+from priolab.analysis.judgement.layers import Layer
+from priolab.analysis.judgement.order import Reading
+from priolab.extras.matrix.cells import Cell
 from priolab.extras.matrix.changes import Change, changes, unchanged
 from priolab.extras.matrix.crossing import Crossing
 from priolab.extras.matrix.evidence import WAY_NAMES, Sent, evidence

@@ -5,7 +5,7 @@ from itertools import groupby
 
 from priolab.analysis.reports.markdown import Table, filled
 from priolab.common.amounts import seconds
-from priolab.extras.matrix.cells import STRONG, Cell, Pair, own_order_on_link
+from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.changes import changes, unchanged
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.notes import notes
@@ -83,7 +83,7 @@ def _own_orders(matrix: Matrix) -> Table:
                 front.version,
                 cell.own_order,
                 *(f"{cell.probes[role].important_share:.0%}" for role in ("none", "reversed")),
-                own_order_on_link(unasked),
+                unasked.own_order,
                 seconds(unasked.script_first_ms),
                 seconds(unasked.script_last_ms),
                 seconds(unasked.image_last_ms),
