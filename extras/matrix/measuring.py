@@ -14,26 +14,30 @@ import argparse
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from priolab.analysis.loads.probe import Probe
 from priolab.analysis.loads.requested_share import asked_in
 from priolab.analysis.records.runs import Experiment, Run, load_environment
 from priolab.client import dialects
-from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.client.plan import PlanKind
+from priolab.client.priorities import Priorities
 from priolab.common.documents import check_document
 from priolab.common.errors import InvalidRun, ScenarioError, Unavailable
 from priolab.common.exit_codes import exit_code
+from priolab.common.formats.page import MAPS
 from priolab.common.formats.plan import Protocol
 from priolab.common.home import ROOT
 from priolab.experiments.commands.checked_run import run_checked_with
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.commands.trial import SIZE_BYTES, Trial
 from priolab.experiments.execution.cli_request import check_only, request_from
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Request
-from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
 from priolab.experiments.setup.http2_library import http2_library
 from priolab.experiments.setup.installed import lack_of
@@ -54,11 +58,11 @@ MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 
 _STEP = matrix_files.STEP
 _BESIDE = (".html", ".json")
-_SIZE = PROBE_LEAST_BYTES * 3 // 2
-_PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
-_LINK = {"RELOADS": "0", "LOWAT": "16384"}
-_WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
-"""Ways to limit unsent bytes in the kernel, each with its knobs: no limit, LOWAT, and the server's own mechanism."""
+_LINK = Trial(plan=PlanKind.LOADS, page=MAPS)
+_WAYS = {"control": _LINK, "lowat": replace(_LINK, lowat_bytes=16384), "native": replace(_LINK, native=True)}
+"""Ways to limit unsent bytes in the kernel, each with its loads: no limit, LOWAT, and the server's own mechanism."""
+_UNASKED = Trial(page=MAPS, priorities=Priorities.NONE)
+_ASKED = (Priorities.SPDY, Priorities.SWAP)
 _OVER_HTTP3 = [str(dialect) for dialect in dialects.OVER_HTTP3 if dialect != dialects.PLAIN]
 """The dialects that differ over HTTP/3, where `plain` has the signals of `header`."""
 _ROLES = {Stimulus.USUAL: "probe", Stimulus.STRONG: "strong"}
@@ -165,14 +169,14 @@ def probing(servers: Sequence[Server], named: Iterable[str]) -> Iterator[Arm]:
     """
     known_as = _labels(servers)
     for server in servers:
-        name, label = server.name, known_as[server.name]
-        for dialect in _spoken(server, named):
-            for stimulus in stimuli_of(dialects.parse(dialect), Protocol(server.protocol)):
-                for priority in ("spdy", "swap"):
-                    role, page = f"{_ROLES[stimulus]}-{priority}", str(stimulus)
-                    yield _arm(name, label, dialect, role, _PROBE, PRIORITY=priority, PAGE=page)
-        yield _arm(name, label, UNASKED, "probe", _PROBE, PRIORITY="none")
-        yield _arm(name, label, UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
+        label = known_as[server.name]
+        for dialect in map(dialects.parse, _spoken(server, named)):
+            for stimulus in stimuli_of(dialect, Protocol(server.protocol)):
+                for order in _ASKED:
+                    trial = Trial(page=stimulus, dialect=dialect, priorities=order)
+                    yield _arm(server, label, trial, f"{_ROLES[stimulus]}-{order}")
+        yield _arm(server, label, _UNASKED, "probe")
+        yield _arm(server, label, replace(_UNASKED, first=SCRIPT), "probe-reversed")
 
 
 def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
@@ -189,13 +193,11 @@ def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment
             of_cell = of_cells[server.name, dialect]
             asked = {role: _probe(of_cell[f"probe-{role}"]) for role in USUAL}
             if probes_reading(asked, USUAL).honoured:
-                for way in ways:
-                    for priority in ("spdy", "swap"):
-                        yield _arm(
-                            server.name, label, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority
-                        )
+                for way, order in product(ways, _ASKED):
+                    trial = replace(_WAYS[way], dialect=dialects.parse(dialect), priorities=order)
+                    yield _arm(server, label, trial, f"{way}-{order}")
         for way in ("control", "lowat"):
-            yield _arm(server.name, label, UNASKED, way, _LINK | _WAYS[way], PRIORITY="none")
+            yield _arm(server, label, replace(_WAYS[way], priorities=Priorities.NONE), way)
 
 
 def _has_native(server: Server) -> bool:
@@ -208,10 +210,9 @@ def _labels(servers: Iterable[Server]) -> dict[str, str]:
     return labels([server.name for server in servers], is_folder)
 
 
-def _arm(server: str, label: str, dialect: str, role: str, words: Mapping[str, str], **more: str) -> Arm:
-    asked = {"SERVER": server} if dialect == UNASKED else {"SERVER": server, "DIALECT": dialect}
-    knobs = with_defaults({"SIZE": str(_SIZE), **words, **asked, **more})
-    return Arm(name=f"{label}.{dialect}.{role}".replace("+", "-"), knobs=knobs)
+def _arm(server: Server, label: str, trial: Trial, role: str) -> Arm:
+    dialect = UNASKED if trial.priorities is Priorities.NONE else trial.dialect
+    return trial.arm(f"{label}.{dialect}.{role}", SERVER=server.name, SIZE=str(SIZE_BYTES))
 
 
 def _runs(request: Request, noun: str, report: Report) -> Experiment:
