@@ -19,7 +19,7 @@ from priolab.analysis.judgement.order import Reply, Sharing, sharing, word
 from priolab.analysis.loads.probe import Probe
 from priolab.experiments.scenario.stimuli import asked_by
 from priolab.extras.gate.checks import HOLDS, Check, Question, dialect_of
-from priolab.extras.gate.faults import MEANING, Fault
+from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.seen import Seen
 
 _BASIC = "urgency"
@@ -51,7 +51,7 @@ class Finding:
     @property
     def text(self) -> str:
         """The faults with their meanings, and the observation."""
-        return "; ".join([*(f"{fault}: {MEANING[fault]}" for fault in self.faults), self.reason])
+        return "; ".join([*(f"{fault}: {fault.meaning}" for fault in self.faults), self.reason])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,13 +8,13 @@ Rules:
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 from typing import Any
 
+from msgspec import Struct, convert, to_builtins
+
 from priolab.analysis.judgement.order import Sharing, sharing
-from priolab.analysis.loads.probe import Probe
 from priolab.analysis.reports.markdown import Table, filled
 
 
@@ -32,17 +32,19 @@ _HEAD = ("server", *Case)
 _WANTED = {Case.BOTH: Sharing.SHARED, Case.NEITHER: Sharing.REQUESTED_FIRST}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sequel:
-    """The bytes of a probe. names: the two responses, in the order of their requests."""
+class Sequel(Struct, frozen=True, kw_only=True):
+    """The bytes of a probe. names: the two responses, in the order of their requests. All else: as in a ProbeRecord."""
 
-    probe: Probe
     names: tuple[str, str]
+    steps: int
+    important: str
+    served: tuple[tuple[str, int], ...]
 
     @property
     def share(self) -> float:
         """The share of the window of the response that was requested first, 0 to 1."""
-        return self.probe.size_bytes(self.names[0]) / sum(size for _, size in self.probe.served)
+        first = sum(size for name, size in self.served if name == self.names[0])
+        return first / sum(size for _, size in self.served)
 
     @property
     def order(self) -> Sharing:
@@ -52,7 +54,7 @@ class Sequel:
     @property
     def piece_bytes(self) -> float:
         """The median number of bytes that the server sends of one response before it sends the other."""
-        return median(size for _, size in self.probe.served)
+        return median(size for _, size in self.served)
 
     @property
     def words(self) -> str:
@@ -77,27 +79,12 @@ def dumped(found: Sequels) -> str:
 
 
 def _line(case: Case, sequel: Sequel) -> str:
-    probe = sequel.probe
-    kept = {"names": sequel.names, "steps": probe.steps, "important": probe.important, "served": probe.served}
-    return f"  {json.dumps(case)}: {json.dumps(kept, separators=(',', ':'))}"
+    return f"  {json.dumps(case)}: {json.dumps(to_builtins(sequel), separators=(',', ':'))}"
 
 
 def sequels_from(document: Mapping[str, Any]) -> Sequels:
-    """Returns the probes in a document that `dumped` made. Raises KeyError, TypeError or ValueError."""
-    return {
-        server: {
-            Case(case): Sequel(
-                probe=Probe(
-                    important=kept["important"],
-                    steps=kept["steps"],
-                    served=tuple((name, size) for name, size in kept["served"]),
-                ),
-                names=(kept["names"][0], kept["names"][1]),
-            )
-            for case, kept in cases.items()
-        }
-        for server, cases in document.items()
-    }
+    """Returns the probes in a document that `dumped` made. Raises ValueError."""
+    return convert(document, dict[str, dict[Case, Sequel]])
 
 
 def table(found: Sequels) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.judgement.layers import Layer
-from priolab.analysis.loads.probe import Probe
 from priolab.analysis.reports.summary import summarize
 from priolab.client import dialects
 from priolab.client.plan import PlanKind
@@ -96,7 +95,9 @@ def probes(servers: Sequence[str], results: Path, report: Report) -> Sequels:
     for (server, case), arm in asked.items():
         record = found[arm.name]
         assert record is not None  # a probe that is ok has a record
-        made.setdefault(server, {})[case] = Sequel(probe=Probe.from_record(record), names=EQUALS[case][1])
+        made.setdefault(server, {})[case] = Sequel(
+            names=EQUALS[case][1], steps=record.steps, important=record.important, served=record.served
+        )
     return made
 
 

@@ -11,7 +11,6 @@ of a document that is replaced are kept in a folder of its name, such as docs/me
 """
 
 import argparse
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -29,14 +28,13 @@ from priolab.common.exit_codes import exit_code
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.plan import Protocol
 from priolab.common.home import ROOT
-from priolab.experiments.commands.checked_run import run_checked_with
+from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.commands.trial import SIZE_BYTES, Trial
 from priolab.experiments.execution.cli_request import check_only, request_from
 from priolab.experiments.execution.labels import labels
-from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Arm, Request
+from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
 from priolab.experiments.setup.http2_library import http2_library
@@ -104,10 +102,12 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     rest = {name: word for name, word in words.items() if name not in ("SERVER", "DIALECT")}
     request = request_from({"REUSE": "yes", **rest, "SAMPLE": "none", "CONTROL": "no"})
     report.say(f"{len(servers)} servers, {len(asked)} dialects")
-    probes = _runs(replace(request, name=f"{_STEP}-probes", arms=tuple(probing(servers, asked))), "probes", report)
+    probes = run_checked(
+        replace(request, name=f"{_STEP}-probes", arms=tuple(probing(servers, asked))), report, steps=False
+    )
     loading = replace(request, name=_STEP, arms=tuple(_loading(servers, asked, probes)))
     libraries = {server.name: http2_library(server) for server in servers}
-    loads = _runs(loading, "loads", report)
+    loads = run_checked(loading, report, steps=False)
     found = matrix_of([probes, loads], absent, libraries)
     if earlier and {"SERVER", "DIALECT"} & set(words):
         found = together(earlier, found)
@@ -213,26 +213,6 @@ def _labels(servers: Iterable[Server]) -> dict[str, str]:
 def _arm(server: Server, label: str, trial: Trial, role: str) -> Arm:
     dialect = UNASKED if trial.priorities is Priorities.NONE else trial.dialect
     return trial.arm(f"{label}.{dialect}.{role}", SERVER=server.name, SIZE=str(SIZE_BYTES))
-
-
-def _runs(request: Request, noun: str, report: Report) -> Experiment:
-    began_s, done, bad = time.monotonic(), 0, 0
-
-    def line() -> str:
-        return f"{done} of {len(request.arms)} {noun}, {time.monotonic() - began_s:.0f} s" + (
-            f", {bad} not ok" if bad else ""
-        )
-
-    with report.ticking(line) as tick:
-
-        def ended(name: str, status: str, reason: str | None) -> None:
-            nonlocal done, bad
-            done, bad = done + 1, bad + (status != "ok")
-            if status != "ok":
-                report.say(f"{name}: {status} - {reason}", "red")
-            tick()
-
-        return run_checked_with(request, Progress(step=lambda *_: tick(), ended=ended, reused=report.reused))
 
 
 _Cells = dict[tuple[str, str], dict[str, Run]]

@@ -10,7 +10,7 @@ from priolab.common.formats.events import Event, Kind
 from priolab.experiments.commands import probe
 from priolab.experiments.scenario.pages import Parameters, page_of
 from priolab.extras.gate.checks import Check
-from priolab.extras.gate.faults import MEANING, Fault
+from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.judging import Finding, Result, judged
 from priolab.extras.gate.seen import Seen
 
@@ -235,4 +235,4 @@ def test_every_share_has_a_judgement(pair: tuple[float, float], twins: float) ->
     shares: dict[str, tuple[float, ...]] = {**dict.fromkeys(SOUND, pair), "incremental": (twins,)}
     for finding in found(shares):
         assert finding.passed or finding.faults or "follows" in finding.text
-        assert all(MEANING[fault] in finding.text for fault in finding.faults)
+        assert all(fault.meaning in finding.text for fault in finding.faults)

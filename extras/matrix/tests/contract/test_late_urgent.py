@@ -45,6 +45,6 @@ def test_the_probes_are_whole(recorded: Sequels) -> None:
     for cases in recorded.values():
         assert list(cases) == list(Case)
         for case, each in cases.items():
-            assert {name for name, _ in each.probe.served} <= set(each.names), case
+            assert {name for name, _ in each.served} <= set(each.names), case
     (compared,) = (cases for server, cases in recorded.items() if server.startswith(COMPARED))
     assert {each.order for each in compared.values()} == {Sharing.SHARED}

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import pytest
 
 from priolab.analysis.judgement.order import Sharing
-from priolab.analysis.loads.probe import Probe
 from priolab.extras.matrix.equal_urgency import Case, Sequel, dumped, reading, sequels_from, table
 
 KIB = 1024
@@ -15,7 +14,7 @@ NAMES = ("one", "other")
 
 def sequel(*served: tuple[str, int]) -> Sequel:
     """Return a probe with these bytes, of the responses in NAMES."""
-    return Sequel(probe=Probe(important="one", steps=10, served=served), names=NAMES)
+    return Sequel(names=NAMES, steps=10, important="one", served=served)
 
 
 TURNS = sequel(("one", 80 * KIB))
