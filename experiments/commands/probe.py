@@ -30,7 +30,7 @@ from math import ceil
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from priolab.analysis.judgement.order import NOT_MEASURED, Reply
+from priolab.analysis.judgement.order import NOT_MEASURED
 from priolab.analysis.loads.probe import Probe
 from priolab.client import dialects
 from priolab.client.dialects import Dialect
@@ -47,7 +47,7 @@ from priolab.experiments.commands.probe_answers import Answer, document, show
 from priolab.experiments.commands.target import STEP, Refused, Site, parsed_url, run_client
 from priolab.experiments.commands.trial import Trial
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.experiments.scenario.stimuli import asked_by, stimuli_of
+from priolab.experiments.scenario.stimuli import stimuli_of
 from priolab.netem import units
 from priolab.testbed import parsed_time_ns
 
@@ -185,16 +185,12 @@ def _asked(dialect: Dialect, protocol: Protocol) -> list[tuple[Trial, Trial]]:
 
     The first probe of a pair marks the second resource as more urgent, the other one the first resource.
     """
-    usual = [Trial(dialect=dialect, page=page) for page in stimuli_of(dialect, protocol)]
-    return [(each, replace(each, priorities=Priorities.SWAP)) for each in usual]
+    return [Trial(dialect=dialect, page=page).pair for page in stimuli_of(dialect, protocol)]
 
 
 def _answer(dialect: Dialect, seen: Callable[[Trial], Probe], protocol: Protocol = Protocol.HTTP2) -> Answer:
     try:
-        replies = [
-            Reply.of(asked_by(asked.page, dialect, protocol), seen(asked), seen(swapped))
-            for asked, swapped in _asked(dialect, protocol)
-        ]
+        replies = [asked.reply(seen(asked), seen(swapped), protocol) for asked, swapped in _asked(dialect, protocol)]
     except Refused as error:
         return Answer(refusal=error.reason)
     except StepFailed as error:

@@ -4,16 +4,18 @@ The lab carries out a trial as a run: `knobs` are the trial's, to which those of
 program are added. A server that runs already has no link of the lab's: `Site.plan` makes the client's plan (target.py).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from priolab.analysis.judgement.order import Reply
+from priolab.analysis.loads.probe import Probe
 from priolab.client import dialects
 from priolab.client.dialects import Dialect
 from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
 from priolab.client.priorities import Priorities
-from priolab.common.formats.plan import Disturbance
+from priolab.common.formats.plan import Disturbance, Protocol
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.experiments.scenario.stimuli import Stimulus
+from priolab.experiments.scenario.stimuli import Stimulus, asked_by
 
 SIZE_BYTES = PROBE_LEAST_BYTES * 3 // 2
 """The size of the resources in the lab's probes."""
@@ -61,6 +63,15 @@ class Trial:
         if self.native:
             knobs["NATIVE"] = "on"
         return knobs
+
+    @property
+    def pair(self) -> tuple["Trial", "Trial"]:
+        """Two probes with opposite orders: the important resource is asked for first, and the other one is."""
+        return replace(self, priorities=Priorities.SPDY), replace(self, priorities=Priorities.SWAP)
+
+    def reply(self, asked: Probe, swapped: Probe, protocol: Protocol = Protocol.HTTP2) -> Reply:
+        """Returns a server's reply in the pair of probes."""
+        return Reply.of(asked_by(self.page, self.dialect, protocol), asked, swapped)
 
     def arm(self, name: str, **others: str) -> Arm:
         """Returns the arm of an experiment that carries out the trial. others: further knobs, such as SERVER."""

@@ -11,7 +11,7 @@ A file of expectations is a TOML document of the form of `Expectations`. docs/gu
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,7 +23,6 @@ from priolab.analysis.judgement.order import Reading, Sharing
 from priolab.client import dialects
 from priolab.client.dialects import Part
 from priolab.client.plan import PlanKind
-from priolab.client.priorities import Priorities
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.plan import Disturbance
 from priolab.experiments.commands.trial import Trial
@@ -222,8 +221,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 yield page, trial
                 continue
             suffix = "" if page == usual else f"-{page}"
-            yield f"asked{suffix}", trial
-            yield f"swapped{suffix}", replace(trial, priorities=Priorities.SWAP)
+            yield from zip((f"asked{suffix}", f"swapped{suffix}"), trial.pair, strict=True)
 
 
 class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

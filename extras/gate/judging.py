@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from priolab.analysis.judgement.late import is_starved, late_reply
-from priolab.analysis.judgement.order import Reply, Sharing, sharing, word
+from priolab.analysis.judgement.order import Sharing, sharing, word
 from priolab.analysis.loads.probe import Probe
 from priolab.experiments.scenario.stimuli import asked_by
-from priolab.extras.gate.checks import HOLDS, Check, Question, dialect_of
+from priolab.extras.gate.checks import HOLDS, Check, Question
 from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.seen import Seen
 
@@ -140,7 +140,7 @@ def _judged(check: Check, made: Sequence[Seen], checks: Sequence[Check], seen: T
         probes = [each.probe for each in made if each.probe is not None]
         if len(probes) < len(made):
             return Finding(check=check, passed=False, error=True, reason="the client never opened its window")
-        answer = (_order if check.row.question is Question.ORDER else _sharing)(check, made, probes)
+        answer = (_order if check.row.question is Question.ORDER else _sharing)(made, probes)
     ledger = answer.shown.ledger
     if answer.word in HOLDS[check.must]:
         return Finding(check=check, passed=True, reason=answer.reason, ledger=ledger)
@@ -167,9 +167,9 @@ def _failed(check: Check, failed: Seen) -> Finding:
     return Finding(check=check, passed=False, error=True, reason=str(failed.failure), frames=frames)
 
 
-def _order(check: Check, made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
-    asked = [asked_by(each.trial.page, dialect_of(check.dialect)) for each in made[::2]]
-    replies = [Reply.of(*each) for each in zip(asked, probes[::2], probes[1::2], strict=True)]
+def _order(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
+    pairs = zip(made[::2], probes[::2], probes[1::2], strict=True)
+    replies = [each.trial.reply(asked, swapped) for each, asked, swapped in pairs]
     found = word(replies)
     # In the second trial of each pair the client asks for the first resource first.
     favoured = [share for reply in replies for share in (reply.shares[0], 1 - reply.shares[1])]
@@ -181,8 +181,8 @@ def _order(check: Check, made: Sequence[Seen], probes: Sequence[Probe]) -> _Answ
     )
 
 
-def _sharing(check: Check, made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
-    asked = ", ".join(map(str, asked_by(made[0].trial.page, dialect_of(check.dialect))))
+def _sharing(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
+    asked = ", ".join(map(str, asked_by(made[0].trial.page, made[0].trial.dialect)))
     share = probes[0].important_share
     reason = f"of two incremental streams of one urgency, the second got {share:.0%} of the window; {asked}"
     return _Answer(word=_turns(probes[0]), reason=reason, shown=made[0])

@@ -9,9 +9,10 @@ Rules:
 4. Dialects with the same change are one entry.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
 from priolab.analysis.judgement.order import equal
 from priolab.analysis.loads.probe import Probe
@@ -19,6 +20,9 @@ from priolab.common.amounts import seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.matrix import Front, Matrix
 from priolab.extras.matrix.words import WAYS, own_order_words, probe_words, reading_words
+
+HEAD = ("measurement", "dialects", "before", "after", "frames before", "frames after")
+"""The headings of a table of changes."""
 
 
 class What(StrEnum):
@@ -55,6 +59,12 @@ class Change:
 def changes(matrix: Matrix) -> list[Change]:
     """Returns all changes, in the order of the matrix."""
     return [change for old, new in matrix.successions() for change in _between(matrix, old, new)]
+
+
+def by_versions(matrix: Matrix) -> Iterator[tuple[Front, Front, Sequence[Change]]]:
+    """Yields two successive versions with their changes, if there are some."""
+    for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new)):
+        yield old, new, list(found)
 
 
 def unchanged(matrix: Matrix) -> list[tuple[Front, Front]]:

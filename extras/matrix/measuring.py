@@ -13,7 +13,6 @@ of a document that is replaced are kept in a folder of its name, such as docs/me
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 from priolab.analysis.loads.probe import Probe
@@ -60,7 +59,6 @@ _LINK = Trial(plan=PlanKind.LOADS, page=MAPS)
 _WAYS = {"control": _LINK, "lowat": replace(_LINK, lowat_bytes=16384), "native": replace(_LINK, native=True)}
 """Ways to limit unsent bytes in the kernel, each with its loads: no limit, LOWAT, and the server's own mechanism."""
 _UNASKED = Trial(page=MAPS, priorities=Priorities.NONE)
-_ASKED = (Priorities.SPDY, Priorities.SWAP)
 _OVER_HTTP3 = [str(dialect) for dialect in dialects.OVER_HTTP3 if dialect != dialects.PLAIN]
 """The dialects that differ over HTTP/3, where `plain` has the signals of `header`."""
 _ROLES = {Stimulus.USUAL: "probe", Stimulus.STRONG: "strong"}
@@ -172,9 +170,8 @@ def probing(servers: Sequence[Server], named: Iterable[str]) -> Iterator[Arm]:
         label = known_as[server.name]
         for dialect in map(dialects.parse, _spoken(server, named)):
             for stimulus in stimuli_of(dialect, Protocol(server.protocol)):
-                for order in _ASKED:
-                    trial = Trial(page=stimulus, dialect=dialect, priorities=order)
-                    yield _arm(server, label, trial, f"{_ROLES[stimulus]}-{order}")
+                for trial in Trial(page=stimulus, dialect=dialect).pair:
+                    yield _arm(server, label, trial, f"{_ROLES[stimulus]}-{trial.priorities}")
         yield _arm(server, label, _UNASKED, "probe")
         yield _arm(server, label, replace(_UNASKED, first=SCRIPT), "probe-reversed")
 
@@ -193,9 +190,9 @@ def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment
             of_cell = of_cells[server.name, dialect]
             asked = {role: _probe(of_cell[f"probe-{role}"]) for role in USUAL}
             if probes_reading(asked, USUAL).honoured:
-                for way, order in product(ways, _ASKED):
-                    trial = replace(_WAYS[way], dialect=dialects.parse(dialect), priorities=order)
-                    yield _arm(server, label, trial, f"{way}-{order}")
+                for way in ways:
+                    for trial in replace(_WAYS[way], dialect=dialects.parse(dialect)).pair:
+                        yield _arm(server, label, trial, f"{way}-{trial.priorities}")
         for way in ("control", "lowat"):
             yield _arm(server, label, replace(_WAYS[way], priorities=Priorities.NONE), way)
 

@@ -6,7 +6,6 @@ page without its script, too; the script sorts rows and hides rows, columns and 
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import groupby
 from pathlib import Path
 from string import Template
 
@@ -14,7 +13,7 @@ from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
 from priolab.analysis.judgement.layers import Layer
 from priolab.analysis.judgement.order import Reading
 from priolab.extras.matrix.cells import Cell
-from priolab.extras.matrix.changes import Change, changes, unchanged
+from priolab.extras.matrix.changes import HEAD, Change, by_versions, unchanged
 from priolab.extras.matrix.crossing import Crossing
 from priolab.extras.matrix.evidence import WAY_NAMES, Sent, evidence
 from priolab.extras.matrix.matrix import Front, Matrix
@@ -135,14 +134,11 @@ def _crossings(matrix: Matrix, cell: Cell) -> list[tuple[str, Crossing]]:
 def _changes(matrix: Matrix) -> str:
     if not matrix.successions():
         return ""
-    head = "".join(
-        f'<th scope="col">{name}</th>'
-        for name in ("measurement", "dialects", "before", "after", "frames before", "frames after")
-    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in HEAD)
     groups = "\n".join(
         f'<tbody data-server="{escape(old.server)}"><tr><th colspan="6" scope="rowgroup"><span>'
         f"{escape(old.words)} \u2192 {escape(new.words)}</span></th></tr>\n{_group(found)}</tbody>"
-        for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new))
+        for old, new, found in by_versions(matrix)
     )
     same = ", ".join(f"{old.words} \u2192 {new.words}" for old, new in unchanged(matrix))
     return f"""<h2>What changed between versions</h2>

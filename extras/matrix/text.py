@@ -1,12 +1,11 @@
 """The matrix as a Markdown table, and the marked places of docs/measured/matrix.md. Pure."""
 
 from collections.abc import Callable, Iterator
-from itertools import groupby
 
 from priolab.analysis.reports.markdown import Table, filled
 from priolab.common.amounts import seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
-from priolab.extras.matrix.changes import changes, unchanged
+from priolab.extras.matrix.changes import HEAD, by_versions, unchanged
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.notes import notes
 from priolab.extras.matrix.words import MARKS, WAYS, anchor, measured_words, reading_words
@@ -55,10 +54,9 @@ def _asked(matrix: Matrix) -> Table:
 
 
 def _changed(matrix: Matrix) -> Iterator[str]:
-    head = ("measurement", "dialects", "before", "after", "frames before", "frames after")
-    for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new)):
+    for old, new, found in by_versions(matrix):
         yield f"### {old.words} to {new.words}"
-        yield Table(head=head, rows=tuple(change.told for change in found)).markdown()
+        yield Table(head=HEAD, rows=tuple(change.told for change in found)).markdown()
     if same := [f"{old.words} and {new.words}" for old, new in unchanged(matrix)]:
         yield filled(f"No difference: {'; '.join(same)}.")
 
