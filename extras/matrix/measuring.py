@@ -1,4 +1,4 @@
-"""Measures which servers keep the order that clients ask for: `make matrix` writes matrix.md, .html and .json.
+"""Measures which servers keep the order that clients ask for: `make matrix` writes matrix.md, .json and their page.
 
 matrix.toml, beside this file, names the servers and their versions. The study probes each of them in every dialect,
 which is a way for clients to state priorities. If the probes find that a server follows a dialect's priorities, the
@@ -71,7 +71,9 @@ _DIGITS = 12
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab matrix` to its parser."""
     parser.add_argument(
-        "file", type=Path, help="the .md file to write; the files .html and .json are written beside it"
+        "file",
+        type=Path,
+        help="the .md file to write; its .json and its page, .html, are written as well",
     )
     add_words(
         parser, "KNOB=VALUE", "SERVER and DIALECT, with one or more values (a,b); FABRIC, SHAPER, RESULTS or REUSE"
@@ -84,7 +86,7 @@ def _do(options: argparse.Namespace, report: Report) -> int:
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:
-    """Runs experiments that have no results yet, and writes options.file (.md), and beside it .html and .json.
+    """Runs experiments that have no results yet, and writes options.file (.md), its .json and its page.
 
     words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True. Raises LabError.
     """
