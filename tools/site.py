@@ -3,7 +3,8 @@
 The site needs no server and no network: it opens from a folder, and its search works there. README.md is the first
 page, and docs/README.md is the navigation. Links to files that the site does not have lead to the address of the
 project, or become plain text while the project has none. Sphinx refuses a link to a page or heading that is not there.
-A page that is HTML already is copied; its links out of docs/, to results of the reader's own, become plain text.
+A page that is HTML already is copied; its links out of docs/, to results of the reader's own, become plain text. An
+extra may make such a page for one of its documents, here and nowhere else.
 """
 
 import os
@@ -22,6 +23,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from priolab.common.home import ROOT
+from priolab.experiments.setup.extras import parts
 from setup import in_project, with_links
 
 _EXPLORE = "explore.html"
@@ -30,7 +32,6 @@ _MOVED = {
     "README.md": "index.md",
     "docs/README.md": "documents.md",
     "docs/decisions/README.md": "decisions/index.md",
-    "docs/measured/matrix.html": "measured/matrix-loads.html",  # matrix.md takes its name
 }
 """Pages and files that have another name in the site, by their paths in the checkout."""
 
@@ -141,6 +142,12 @@ class _Sources:
             return "\n\n".join((title, first, *films, rest, *self._navigation()))
         if page == self.root / "docs/decisions/README.md":
             return text + _contents(re.findall(r"\]\((\d{4}-\S+\.md)\)", text))
+        for made in parts("site"):
+            if page == made.DOCUMENT:
+                text, shown = made.for_site(text, f"part:{made.PAGE}")
+                there = self.made / self._place(page.with_name(made.PAGE))
+                there.parent.mkdir(parents=True, exist_ok=True)
+                there.write_text(self._html(page, shown), encoding="utf-8")
         return text
 
     def _lead(self, page: Path, target: str, *, is_picture: bool) -> str:
@@ -158,19 +165,19 @@ class _Sources:
         if not copy.exists():  # hundreds of links lead to one file
             copy.parent.mkdir(parents=True, exist_ok=True)
             if file.suffix == ".html":
-                copy.write_text(self._html(file), encoding="utf-8")
+                copy.write_text(self._html(file, file.read_text(encoding="utf-8")), encoding="utf-8")
             else:
                 shutil.copy(file, copy)
         return inside if is_picture else f"{'part' if heading else 'whole'}:{inside}"
 
-    def _html(self, file: Path) -> str:
-        """Returns a page that is HTML already. Its links out of docs/ are plain text."""
+    def _html(self, file: Path, text: str) -> str:
+        """Returns the text of a page that is HTML already. file: its place. Its links out of docs/ are plain text."""
 
         def led(link: re.Match[str]) -> str:
             stays = self.root / "docs" in (file.parent / link["path"]).resolve().parents
             return link[0] if stays else link["text"]
 
-        return _LINK_OF_HTML.sub(led, file.read_text(encoding="utf-8"))
+        return _LINK_OF_HTML.sub(led, text)
 
     def _place(self, file: Path) -> str:
         """Returns the path of a page or file in the site, before Sphinx makes HTML of pages."""

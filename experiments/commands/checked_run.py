@@ -8,7 +8,6 @@ from priolab.common.errors import InvalidRun
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import run_values
 from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Arm, Request, RunSettings
 from priolab.experiments.run.fabrics import choose
 from priolab.experiments.setup.programs import browser_tools, tools_for
@@ -44,22 +43,13 @@ def run_in_guest(
     return run_checked(request, report, invalid_too=invalid_too)
 
 
-def run_checked(request: Request, report: Report, *, invalid_too: bool = False) -> Experiment:
+def run_checked(request: Request, report: Report, *, invalid_too: bool = False, steps: bool = True) -> Experiment:
     """Runs the experiment, or reuses a finished experiment if the request allows reuse.
 
-    invalid_too: as for run_in_guest. Raises LabError, also if a run is not ok.
+    invalid_too: as for run_in_guest. steps: as for Report.progress. Raises LabError, also if a run is not ok.
     """
-    with report.progress(request) as progress:
-        return run_checked_with(request, progress, invalid_too=invalid_too)
-
-
-def run_checked_with(request: Request, progress: Progress, *, invalid_too: bool = False) -> Experiment:
-    """Runs the experiment, or reuses a finished experiment if the request allows reuse.
-
-    progress: the caller's callbacks, which hear of each step and run. invalid_too: as for run_in_guest. Raises
-    LabError, also if a run is not ok.
-    """
-    experiment = load_experiment(run_experiment(request, progress))
+    with report.progress(request, steps=steps) as progress:
+        experiment = load_experiment(run_experiment(request, progress))
     allowed = ("ok", "invalid") if invalid_too else ("ok",)
     for run in experiment.runs:
         if run.status not in allowed:

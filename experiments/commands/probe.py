@@ -10,7 +10,8 @@ Rules:
 3. All connections go to one address, eight at a time. Each connection is closed as soon as the order is known. The
    command prints the number of probes before it begins them. A further connection, made before the probes, measures the
    round trip. It uses TCP, also with --http3: a server that speaks HTTP/3 speaks HTTP/2 on the same port.
-4. If the server closes a connection before the order is known, the answer for the connection's dialect is `refused`.
+4. If the server ends a connection or a stream before the order is known, or answers with an error, the answer for the
+   connection's dialect is `refused`. If the order is unknown for another reason, the dialect is `not measured`.
 5. The whole command has one deadline: 30 s. If the round trip is so long that the probes need more time, the deadline
    is 1.5 times the time needed, five minutes at most. At the deadline, the command shows the answers that it has, names
    the missing answers, and fails.
@@ -24,50 +25,37 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-from priolab.analysis.loads.probe import Probe, probe_of
-from priolab.analysis.loads.server_behaviour import Reply
+from priolab.analysis.judgement.order import NOT_MEASURED
+from priolab.analysis.loads.probe import Probe
 from priolab.client import dialects
 from priolab.client.dialects import Dialect
 from priolab.client.flow_control_probe import MOST_STEPS
-from priolab.client.plan import PROBE_LEAST_BYTES, STEPS, page_plan
+from priolab.client.plan import PROBE_LEAST_BYTES, STEPS
 from priolab.client.priorities import Priorities
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.errors import ScenarioError, StepFailed, TimedOut
-from priolab.common.formats.page import Page
-from priolab.common.formats.plan import NAMES, Plan, Protocol, Steps
+from priolab.common.formats.plan import NAMES, Protocol
 from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands import site_load
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.probe_answers import Answer, document, show
-from priolab.experiments.commands.target import (
-    STEP,
-    authorities,
-    check_unhurried,
-    parsed_address,
-    parsed_url,
-    reached,
-    run_client,
-    steps_to,
-)
+from priolab.experiments.commands.target import STEP, Refused, Site, parsed_url, run_client
+from priolab.experiments.commands.trial import Trial
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimuli_of, stimulus_page
+from priolab.experiments.scenario.stimuli import stimuli_of
 from priolab.netem import units
 from priolab.testbed import parsed_time_ns
 
-_SLACK_NS = 60 * 10**9
 _AUTO = "auto"
 _LEAST_DEADLINE_NS = 30 * 10**9
 _MOST_AUTO_NS = 300 * 10**9
 _AT_ONCE = 8
 _MORE_TIME = "--deadline gives more time"
-_NAMES = ("first", "second")
-"""The names of the two resources in the client's plan and journals."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -103,72 +91,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(do=probe)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Target:
-    """The server to probe.
-
-    protocol: HTTP/2 or HTTP/3. host: the URL's host name. authority: the URL's HOST[:PORT]. address, port: where to
-    connect. paths: the paths of the first and second resource. ca: the file of trusted certificates. steps: how the
-    client opens its window.
-    """
-
-    protocol: Protocol
-    host: str
-    authority: str
-    address: str
-    port: int
-    paths: tuple[str, str]
-    ca: Path
-    steps: Steps
-
-    def page(self, stimulus: Stimulus) -> Page:
-        """Returns the page of a stimulus, which requests the paths."""
-        return stimulus_page(stimulus, self.paths)
-
-    def plan(self, question: "_Question") -> Plan:
-        """Returns the client's plan for a probe. question: the signals of the probe."""
-        return page_plan(
-            self.page(question.stimulus),
-            protocol=self.protocol,
-            address=self.address,
-            port=self.port,
-            server_name=self.host,
-            authority=self.authority,
-            priorities=question.priorities,
-            dialect=question.dialect,
-            first=question.first,
-            reloads=0,
-            window_bytes=PROBE_LEAST_BYTES,
-            steps=self.steps,
-            load_deadline_ns=_SLACK_NS + 2 * MOST_STEPS * self.steps.quiet_ns,
-        )
-
-    def document(self) -> dict[str, Any]:
-        """The server as JSON."""
-        return {
-            "protocol": self.protocol,
-            "host": self.host,
-            "address": self.address,
-            "port": self.port,
-            "paths": self.paths,
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Question:
-    """The signals of one probe, which ask the server to send one of the two resources first.
-
-    stimulus: the two resources' priorities. priorities: which resource is marked as more urgent. first: the resource
-    requested first; None for the page's order.
-    """
-
-    dialect: Dialect = dialects.PLAIN
-    stimulus: Stimulus = Stimulus.USUAL
-    priorities: Priorities = Priorities.NONE
-    first: str | None = None
-
-
-_UNASKED = (_Question(), _Question(first=_NAMES[1]))
+_UNASKED = (Trial(priorities=Priorities.NONE), Trial(priorities=Priorities.NONE, first="second"))
+"""The probes without priorities: the first resource is requested first, and the second one is."""
 
 
 def probe(options: argparse.Namespace, report: Report) -> int:
@@ -186,65 +110,65 @@ def probe(options: argparse.Namespace, report: Report) -> int:
     protocol = Protocol.HTTP3 if options.http3 else Protocol.HTTP2
     named = _dialects(options.dialect, protocol)
     try:
-        target, round_trip_ns = _target(options, protocol, Deadline(began_ns + limit_ns, "a probe"))
+        site, round_trip_ns = _site(options, protocol, Deadline(began_ns + limit_ns, "a probe"))
     except TransportFailed:
         where = options.connect or urlsplit(options.url).netloc
         raise TimedOut(STEP, f"reaching {where}", limit_ns / 10**9, _MORE_TIME) from None
-    questions = [*_UNASKED, *(each for dialect in named for pair in _asked(dialect, protocol) for each in pair)]
+    trials = [*_UNASKED, *(each for dialect in named for pair in _asked(dialect, protocol) for each in pair)]
     if not given:
-        honest_ns = ceil(len(questions) / _AT_ONCE) * MOST_STEPS * (target.steps.quiet_ns + round_trip_ns)
+        honest_ns = ceil(len(trials) / _AT_ONCE) * MOST_STEPS * (site.steps.quiet_ns + round_trip_ns)
         limit_ns = max(limit_ns, min(honest_ns * 3 // 2 // 10**9 * 10**9, _MOST_AUTO_NS))
     beside = Report(aside=True) if options.json else report
     beside.say(
-        f"{len(questions)} probes of {target.host} ({target.address}) over {NAMES[protocol]}, {_AT_ONCE} at a time:"
+        f"{len(trials)} probes of {site.host} ({site.address}) over {NAMES[protocol]}, {_AT_ONCE} at a time:"
         f" the client opens its window by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
-        f" {units.format_time(target.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
+        f" {units.format_time(site.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
     answers = {str(dialect): Answer() for dialect in named}
-    with _seeing(questions, target, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
+    with _seeing(trials, site, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
         with suppress(TransportFailed):  # the deadline has come
-            one, other = (seen(question).important_share for question in _UNASKED)
+            one, other = (seen(trial).important_share for trial in _UNASKED)
             unasked = one, other
         for dialect in named:
             with suppress(TransportFailed):
                 answers[str(dialect)] = _answer(dialect, seen, protocol)
     missing = [] if unasked else ["the server's own order"]
-    missing += [dialect for dialect, answer in answers.items() if not answer.is_seen]
+    missing += [dialect for dialect, answer in answers.items() if answer.is_missing]
     if options.json:
-        report.document(document(target.document(), unasked, answers))
+        report.document(document(site, unasked, answers))
     else:
         show(report, unasked, answers)
     if missing:
-        what = f"{len(questions)} probes"
-        raise TimedOut(STEP, what, limit_ns / 10**9, f"answers not seen: {', '.join(missing)}; {_MORE_TIME}")
+        what = f"{len(trials)} probes"
+        raise TimedOut(STEP, what, limit_ns / 10**9, f"{NOT_MEASURED}: {', '.join(missing)}; {_MORE_TIME}")
     return 0
 
 
 @contextmanager
 def _seeing(
-    questions: Sequence[_Question], target: _Target, deadline: Deadline, report: Report
-) -> Iterator[Callable[[_Question], Probe]]:
-    """Begins all probes. Yields a function that waits for the probe of a question, and returns its result.
+    trials: Sequence[Trial], site: Site, deadline: Deadline, report: Report
+) -> Iterator[Callable[[Trial], Probe]]:
+    """Begins all probes. Yields a function that waits for a probe, and returns its result.
 
     The function raises StepFailed, and TransportFailed at the deadline.
     """
     done, over = 0, threading.Event()
     with (
-        report.ticking(lambda: f"{done} of {len(questions)} probes") as tick,
+        report.ticking(lambda: f"{done} of {len(trials)} probes") as tick,
         scratch_folder("priolab-probe-") as scratch,
         ThreadPoolExecutor(_AT_ONCE) as threads,
     ):
 
-        def ask(question: _Question) -> Probe:
+        def ask(trial: Trial) -> Probe:
             with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                return _probe(question, target, Path(folder), deadline, over)
+                return _probe(trial, site, Path(folder), deadline, over)
 
-        asked = {question: threads.submit(ask, question) for question in questions}
+        asked = {trial: threads.submit(ask, trial) for trial in trials}
 
-        def seen(question: _Question) -> Probe:
+        def seen(trial: Trial) -> Probe:
             nonlocal done
-            found = asked[question].result()
+            found = asked[trial].result()
             done = sum(each.done() for each in asked.values())
             tick()
             return found
@@ -256,47 +180,31 @@ def _seeing(
             threads.shutdown(cancel_futures=True)
 
 
-def _asked(dialect: Dialect, protocol: Protocol) -> list[tuple[_Question, _Question]]:
+def _asked(dialect: Dialect, protocol: Protocol) -> list[tuple[Trial, Trial]]:
     """Returns pairs of probes, one for each stimulus of the dialect.
 
     The first probe of a pair marks the second resource as more urgent, the other one the first resource.
     """
-
-    def question(stimulus: Stimulus, priorities: Priorities) -> _Question:
-        return _Question(dialect=dialect, stimulus=stimulus, priorities=priorities)
-
-    stimuli = stimuli_of(dialect, protocol)
-    return [(question(each, Priorities.SPDY), question(each, Priorities.SWAP)) for each in stimuli]
+    return [Trial(dialect=dialect, page=page).pair for page in stimuli_of(dialect, protocol)]
 
 
-def _answer(dialect: Dialect, seen: Callable[[_Question], Probe], protocol: Protocol = Protocol.HTTP2) -> Answer:
+def _answer(dialect: Dialect, seen: Callable[[Trial], Probe], protocol: Protocol = Protocol.HTTP2) -> Answer:
     try:
-        replies = [
-            Reply.of(asked_by(asked.stimulus, dialect, protocol), seen(asked), seen(swapped))
-            for asked, swapped in _asked(dialect, protocol)
-        ]
-    except StepFailed as error:
+        replies = [asked.reply(seen(asked), seen(swapped), protocol) for asked, swapped in _asked(dialect, protocol)]
+    except Refused as error:
         return Answer(refusal=error.reason)
+    except StepFailed as error:
+        return Answer(obstacle=error.reason)
     return Answer(replies=tuple(replies))
 
 
-def _probe(question: _Question, target: _Target, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
+def _probe(trial: Trial, site: Site, folder: Path, deadline: Deadline, over: threading.Event) -> Probe:
     """Carries out one probe. Raises StepFailed, and TransportFailed at the deadline or when `over` is set.
 
     folder: for the client's files. over: an event that is set when the command ends.
     """
-    events = run_client(target.plan(question), target.ca, folder, deadline, over)
-    for resource, path in zip(_NAMES, target.paths, strict=True):
-        own = [event for event in events if event.resource == resource]
-        size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
-        if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
-            raise StepFailed(STEP, f"{path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}")
-    found = probe_of(events, target.page(question.stimulus))
-    if found is None:
-        raise StepFailed(STEP, "the server sent nothing when the window was opened")
-    if target.protocol is Protocol.HTTP2:
-        check_unhurried(found, "; --pause gives longer pauses")
-    return found
+    events = run_client(site.plan(trial), site.ca, folder, deadline, over)
+    return site.probe_in(trial, events, "; --pause gives longer pauses")
 
 
 def _dialects(text: str | None, protocol: Protocol) -> list[Dialect]:
@@ -317,29 +225,19 @@ def _dialects(text: str | None, protocol: Protocol) -> list[Dialect]:
     return named
 
 
-def _target(options: argparse.Namespace, protocol: Protocol, deadline: Deadline) -> tuple[_Target, int]:
-    """Returns the target that the options describe, and the round trip in ns, measured by making a connection.
+def _site(options: argparse.Namespace, protocol: Protocol, deadline: Deadline) -> tuple[Site, int]:
+    """Returns the server that the options describe, and the round trip in ns, measured by making a connection.
 
     Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
     """
-    one = parsed_url("url", options.url)
-    two = parsed_url("second", options.second) if options.second else one
-    if one[:2] != two[:2]:
-        raise ScenarioError("second", options.second, "a URL of the same server and port")
-    host, port, path = one
-    to_host, to_port = parsed_address(options.connect) if options.connect else (host, None)
-    ca = authorities(options.ca)
+    site = replace(Site.at("url", options.url, options.connect, options.ca), protocol=protocol)
+    if options.second:
+        host, port, path = parsed_url("second", options.second)
+        if (host, port) != parsed_url("url", options.url)[:2]:
+            raise ScenarioError("second", options.second, "a URL of the same server and port")
+        site = replace(site, second=path)
     given_pause_ns = parsed_time_ns("--pause", options.pause, "1ms", "10s") if options.pause else None
-    address, round_trip_ns = reached(to_host, to_port or port, deadline)
-    steps = steps_to(round_trip_ns)
-    target = _Target(
-        protocol=protocol,
-        host=host,
-        authority=urlsplit(options.url).netloc,
-        address=address,
-        port=to_port or port,
-        paths=(path, two[2]),
-        ca=ca,
-        steps=replace(steps, quiet_ns=given_pause_ns) if given_pause_ns else steps,
-    )
-    return target, round_trip_ns
+    site, round_trip_ns = site.reached(deadline)
+    if given_pause_ns:
+        site = replace(site, steps=replace(site.steps, quiet_ns=given_pause_ns))
+    return site, round_trip_ns

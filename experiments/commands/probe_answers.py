@@ -4,52 +4,57 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from priolab.analysis.loads.server_behaviour import OwnOrder, Reply, own_order, word
+from priolab.analysis.judgement.order import NOT_MEASURED, OwnOrder, Reply, own_order, word
 from priolab.experiments.commands.console import Report
+from priolab.experiments.commands.target import Site
 
 _FORMAT = 1
 _MEANING = (
     "strict: the URL that the client marks as more urgent gets nearly the whole flow-control window.\n"
     "proportional: a URL gets a larger share of the window if the client marks it as more urgent.\n"
     "ignored: the shares do not depend on which URL the client marks as more urgent.\n"
-    "contrary: a URL gets a smaller share of the window if the client marks it as more urgent."
+    "contrary: a URL gets a smaller share of the window if the client marks it as more urgent.\n"
+    "refused: the server ended the connection or a stream, or answered with an error.\n"
+    f"{NOT_MEASURED}: the order is unknown for another reason, which says nothing of the server."
 )
+_LATE = "the deadline came first"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """The answer in one dialect.
 
-    replies: the server's replies to the stimuli of this dialect; empty without an answer. refusal: the reason why there
-    are none. Without both, the deadline came before the answer.
+    replies: the server's replies to the stimuli of this dialect; empty without an answer. refusal: how the server
+    refused the dialect. obstacle: why the dialect could not be measured. Without all three, the deadline came first.
     """
 
     replies: tuple[Reply, ...] = ()
     refusal: str | None = None
+    obstacle: str | None = None
 
     @property
-    def is_seen(self) -> bool:
-        """True if the answer came before the deadline."""
-        return bool(self.replies) or self.refusal is not None
+    def is_missing(self) -> bool:
+        """True if the deadline came before the answer."""
+        return not (self.replies or self.refusal or self.obstacle)
 
     @property
     def word(self) -> str:
         """The answer as one word."""
         if self.replies:
             return str(word(self.replies))
-        return "refused" if self.is_seen else "not seen"
+        return "refused" if self.refusal else NOT_MEASURED
 
     def document(self) -> dict[str, Any]:
         """The answer as JSON."""
         if not self.replies:
-            return {"reading": None, "refusal": self.refusal}
+            return {"reading": None, "refusal": self.refusal, "not_measured": self.obstacle}
         usual, *strong = map(_reply, self.replies)
         return {"reading": self.word, **usual, **({"strong": strong[0]} if strong else {})}
 
     def rows(self, dialect: str) -> Iterator[tuple[str, ...]]:
         """Yields the rows of the table: one for each stimulus, of which the first has the dialect and the word."""
         if not self.replies:
-            yield dialect, self.word, self.refusal or "", "", ""
+            yield dialect, self.word, self.refusal or self.obstacle or _LATE, "", ""
         for number, reply in enumerate(self.replies):
             head = ("", "") if number else (dialect, self.word)
             yield *head, reply.stimulus, f"{reply.shares[0]:.0%}", f"{1 - reply.shares[1]:.0%}"
@@ -95,20 +100,19 @@ def show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[s
             f" {unasked[0]:.0%} of the window; if the first URL is requested second, it gets {1 - unasked[1]:.0%}."
         )
     else:
-        report.say("Without priorities: the answer was not seen.")
+        report.say(f"Without priorities: {NOT_MEASURED}.")
     report.say(_MEANING)
 
 
-def document(
-    target: Mapping[str, Any], unasked: tuple[float, float] | None, answers: Mapping[str, Answer]
-) -> dict[str, Any]:
-    """Returns the document that docs/reference/results.md describes.
-
-    target: the part of the document about the server.
-    """
+def document(site: Site, unasked: tuple[float, float] | None, answers: Mapping[str, Answer]) -> dict[str, Any]:
+    """Returns the document that docs/reference/results.md describes."""
     return {
         "format": _FORMAT,
-        **target,
+        "protocol": site.protocol,
+        "host": site.host,
+        "address": site.address,
+        "port": site.port,
+        "paths": (site.path, site.second),
         "unasked": unasked
         and {
             "own_order": own_order_in_words(*unasked),

@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.metrics import PageLoad
@@ -27,26 +26,17 @@ from priolab.analysis.loads.requested_order import AskedOrder
 from priolab.analysis.loads.site import SiteLedger, alone_ns, one_after_the_other, site_ledger, site_loads
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.client import dialects
-from priolab.client.dialects import Dialect
-from priolab.client.plan import page_plan
+from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.errors import ScenarioError, StepFailed, TimedOut
 from priolab.common.formats.page import Page
-from priolab.common.formats.plan import Plan
 from priolab.common.formats.reading import FolderError
 from priolab.common.packets import RECORD_BYTES
 from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.target import (
-    STEP,
-    addresses,
-    authorities,
-    parsed_address,
-    parsed_url,
-    reached,
-    run_client,
-)
+from priolab.experiments.commands.target import STEP, Site, addresses, run_client
+from priolab.experiments.commands.trial import Trial
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.pages import site_page
 from priolab.netem import link_options
@@ -86,51 +76,28 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Site:
-    """The site to load from, and the order to ask for.
+class _Load:
+    """The page to load from a site, and the order to ask for.
 
-    address: the host to connect to, by name or number. link: the link to make between client and site; None for the
-    network as it is.
+    link: the link to make between client and site; None for the network as it is.
     """
 
-    host: str
-    authority: str
-    address: str
-    port: int
-    ca: Path
+    site: Site
     page: Page
-    priorities: Priorities
-    dialect: Dialect
-    reloads: int
-    limit_ns: int
+    trial: Trial
     link: Link | None
 
     @property
     def requests(self) -> int:
         """The number of requests that the command makes."""
-        return len(self.page.resources) * (self.reloads + 2)
-
-    def plan(self, page: Page, address: str, *, alone: bool) -> Plan:
-        """Returns the client's plan. alone: True for one load without warm-ups and priorities."""
-        return page_plan(
-            page,
-            address=address,
-            port=self.port,
-            server_name=self.host,
-            authority=self.authority,
-            priorities=Priorities.NONE if alone else self.priorities,
-            dialect=self.dialect,
-            reloads=0 if alone else self.reloads,
-            window_bytes=KNOBS["WINDOW"].parse(KNOBS["WINDOW"].default),
-            load_deadline_ns=self.limit_ns,
-        )
+        return len(self.page.resources) * (self.trial.loads + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    """The result of the loads. round_trip_ns: the time of a TCP handshake."""
+    """The result of the loads. site: with the address. round_trip_ns: the time of a TCP handshake."""
 
-    address: str
+    site: Site
     round_trip_ns: int
     loads: Sequence[PageLoad]
     judgement: Judgement
@@ -146,47 +113,45 @@ def check_absent(options: argparse.Namespace) -> None:
 
 def load_site(options: argparse.Namespace, report: Report) -> int:
     """Loads the page and shows verdict and ledger. Raises ScenarioError, StepFailed."""
-    site = _site(options)
-    deadline = Deadline(time.monotonic_ns() + site.limit_ns, "the loads")
+    wanted = _load_of(options)
+    limit_ns = wanted.site.limit_ns
+    deadline = Deadline(time.monotonic_ns() + limit_ns, "the loads")
     beside = Report(aside=True) if options.json else report
     try:
-        _check_consent(site, deadline, yes=options.yes)
-        found = _load(site, deadline, beside)
+        _check_consent(wanted, deadline, yes=options.yes)
+        found = _load(wanted, deadline, beside)
     except TransportFailed:
-        raise TimedOut(STEP, "all loads together", site.limit_ns / 10**9, _MORE_TIME) from None
+        raise TimedOut(STEP, "all loads together", limit_ns / 10**9, _MORE_TIME) from None
     except FolderError as error:
         raise StepFailed(STEP, str(error)) from None
     if options.json:
-        report.document(_document(site, found))
+        report.document(_document(wanted, found))
     else:
-        _show(site, found, report)
+        _show(found, report)
     return 0
 
 
-def _site(options: argparse.Namespace) -> _Site:
-    """Returns the site that the options describe. Raises ScenarioError."""
+def _load_of(options: argparse.Namespace) -> _Load:
+    """Returns the load that the options describe. Raises ScenarioError."""
     for name in _NOT_WITH_LOAD:
         if given := getattr(options, name):
             raise ScenarioError(name if name == "second" else f"--{name}", given, "no value with --load")
-    host, port, path = parsed_url("url", options.url)
-    if path != "/":
+    site = Site.at("url", options.url, options.connect, options.ca)
+    if site.path != "/":
         raise ScenarioError("url", options.url, "https://HOST[:PORT]/ with --load, because the page has the paths")
-    to_host, to_port = parsed_address(options.connect) if options.connect else (host, None)
-    return _Site(
-        host=host,
-        authority=urlsplit(options.url).netloc,
-        address=to_host,
-        port=to_port or port,
-        ca=authorities(options.ca),
-        page=site_page(options.load),
+    page = site_page(options.load)
+    trial = Trial(
+        plan=PlanKind.LOADS,
+        page=page.name,
         priorities=_parsed("--priority", options.priority, Priorities, ", ".join(Priorities)),
         dialect=_parsed("--dialect", options.dialect or _DIALECT, dialects.parse, KNOBS["DIALECT"].allowed),
-        reloads=_parsed("--reloads", options.reloads, whole(0, _MOST_WARM_UPS), f"0 to {_MOST_WARM_UPS}"),
-        limit_ns=_LIMIT_NS
-        if options.deadline == "auto"
-        else parsed_time_ns("--deadline", options.deadline, "100ms", "86400s"),
-        link=_link(options),
+        loads=_parsed("--reloads", options.reloads, whole(0, _MOST_WARM_UPS), f"0 to {_MOST_WARM_UPS}") + 1,
     )
+    if options.deadline == "auto":
+        limit_ns = _LIMIT_NS
+    else:
+        limit_ns = parsed_time_ns("--deadline", options.deadline, "100ms", "86400s")
+    return _Load(site=replace(site, limit_ns=limit_ns), page=page, trial=trial, link=_link(options))
 
 
 def _link(options: argparse.Namespace) -> Link | None:
@@ -211,68 +176,68 @@ def _parsed(where: str, text: str, parse: Any, allowed: str) -> Any:
         raise ScenarioError(where, text, allowed) from None
 
 
-def _check_consent(site: _Site, deadline: Deadline, *, yes: bool) -> None:
+def _check_consent(wanted: _Load, deadline: Deadline, *, yes: bool) -> None:
     """Checks that every address of the site is this machine's own, unless the user said yes.
 
     Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
     """
+    site = wanted.site
     try:
         found = [str(entry[4][0]) for entry in addresses(site.address, site.port, deadline)]
     except (OSError, UnicodeError) as error:
         raise StepFailed(STEP, f"cannot find the address of {site.address}: {error}") from error
     others = [address for address in found if not ipaddress.ip_address(address.partition("%")[0]).is_loopback]
-    if others and site.link is not None:
+    if others and wanted.link is not None:
         allowed = "no link to a server elsewhere: only servers on this machine can be behind a link of the lab's"
         raise ScenarioError("--rate", f"given, with a server at {others[0]}", allowed)
     if others and not yes:
         at = "" if others[0] == site.host else f", which is at {others[0]}"
-        allowed = f"with --yes, for a site that you may load; it permits {_announcement(site)}{at}"
+        allowed = f"with --yes, for a site that you may load; it permits {_announcement(wanted)}{at}"
         raise ScenarioError("url", f"https://{site.authority}/", allowed)
 
 
-def _announcement(site: _Site) -> str:
-    return f"three connections and {site.requests} requests to {site.host}"
+def _announcement(wanted: _Load) -> str:
+    return f"three connections and {wanted.requests} requests to {wanted.site.host}"
 
 
-def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
+def _load(wanted: _Load, deadline: Deadline, report: Report) -> _Found:
     """Makes all loads. Raises StepFailed, FolderError, and TransportFailed at the deadline."""
-    total = site.reloads + 1
+    page, trial, total = wanted.page, wanted.trial, wanted.trial.loads
     report.say(
-        f"{_announcement(site)}: each of {len(site.page.resources)} resources alone, then {total} page"
-        f" load{'s' if total > 1 else ''}; time limit of all together: {site.limit_ns / 10**9:g} s"
+        f"{_announcement(wanted)}: each of {len(page.resources)} resources alone, then {total} page"
+        f" load{'s' if total > 1 else ''}; time limit of all together: {wanted.site.limit_ns / 10**9:g} s"
     )
     step, over = "connecting", threading.Event()
     with (
         report.ticking(lambda: step) as tick,
         scratch_folder("priolab-probe-") as scratch,
-        _reachable(site, scratch) as host,
+        _reachable(wanted, scratch) as near,
     ):
         try:
-            address, round_trip_ns = reached(host, site.port, deadline)
+            site, round_trip_ns = near.reached(deadline)
         except StepFailed as error:
-            raise StepFailed(STEP, error.reason + ("; " + _ALL_ADDRESSES if site.link else "")) from None
+            raise StepFailed(STEP, error.reason + ("; " + _ALL_ADDRESSES if wanted.link else "")) from None
 
-        def load(page: Page, *, alone: bool) -> Any:
+        def load(trial: Trial, page: Page) -> Any:
             with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                plan = site.plan(page, address, alone=alone)
-                return run_client(plan, site.ca, Path(folder), deadline, over)
+                return run_client(site.plan(trial, page), site.ca, Path(folder), deadline, over)
 
         step = "each resource alone"
         tick()
-        alone = alone_ns(load(one_after_the_other(site.page), alone=True))
+        alone = alone_ns(load(replace(trial, priorities=Priorities.NONE, loads=1), one_after_the_other(page)))
         step = f"{total} page load{'s' if total > 1 else ''}"
         tick()
-        events = load(site.page, alone=False)
+        events = load(trial, page)
     round_trip_ns = min(round_trip_ns, *alone.values())
-    loads = site_loads(events, site.page, alone, round_trip_ns // 2)
-    groups = site.plan(site.page, address, alone=False).groups
+    loads = site_loads(events, page, alone, round_trip_ns // 2)
+    groups = site.plan(trial, page).groups
     scene = Interleaving.of_arrivals(loads[-1], record_bytes=RECORD_BYTES)
     order = AskedOrder.of(events, loads[-1].number, groups)
     judgement = judge(loads[-1], order, round_trip_ns // 2, scene=scene)
     loads = [replace(each, focal_name=judgement.focal) for each in loads]
     measured = loads[-1]
     return _Found(
-        address=address,
+        site=site,
         round_trip_ns=round_trip_ns,
         loads=loads,
         judgement=judgement,
@@ -281,21 +246,21 @@ def _load(site: _Site, deadline: Deadline, report: Report) -> _Found:
 
 
 @contextmanager
-def _reachable(site: _Site, scratch: Path) -> Iterator[str]:
-    """Makes the site's link, if it has one, and moves this thread to its client. Yields the host to connect to.
+def _reachable(wanted: _Load, scratch: Path) -> Iterator[Site]:
+    """Makes the site's link, if it has one, and moves this thread to its client. Yields the site to connect to.
 
     Raises Unavailable, StepFailed.
     """
-    if site.link is None:
-        yield site.address
+    if wanted.link is None:
+        yield wanted.site
         return
     from priolab.testbed import near_host  # only for a link
 
-    with near_host(site.link, scratch) as (client, address), client.entered():
-        yield address
+    with near_host(wanted.link, scratch) as (client, address), client.entered():
+        yield replace(wanted.site, address=address)
 
 
-def _show(site: _Site, found: _Found, report: Report) -> None:
+def _show(found: _Found, report: Report) -> None:
     """Shows the measured load as a table, the verdict, and the ledger."""
     load, ledger = found.loads[-1], found.ledger
     rows = [
@@ -319,8 +284,8 @@ def _show(site: _Site, found: _Found, report: Report) -> None:
     )
     report.say(
         f"Of the other resources, {ledger.on_their_way_bytes / _KIB:.0f} KiB were on their way when the request reached"
-        f" {site.host}. A further {ledger.too_early_bytes / _KIB:.0f} KiB arrived before the first byte although the"
-        f" {ledger.focal} could have come. A client cannot tell whether these bytes waited in the server, in its"
+        f" {found.site.host}. A further {ledger.too_early_bytes / _KIB:.0f} KiB arrived before the first byte although"
+        f" the {ledger.focal} could have come. A client cannot tell whether these bytes waited in the server, in its"
         " kernel (which TCP_NOTSENT_LOWAT limits), or in the network's queue."
     )
 
@@ -333,17 +298,17 @@ def _signed(time_ns: int) -> str:
     return f"{'-' if time_ns < 0 else '+'} {_s(abs(time_ns))}"
 
 
-def _document(site: _Site, found: _Found) -> Any:
+def _document(wanted: _Load, found: _Found) -> Any:
     """Returns the document that docs/reference/results.md describes."""
     return {
         "format": _FORMAT,
-        "host": site.host,
-        "address": found.address,
-        "port": site.port,
-        "page": site.page.name,
-        "priority": str(site.priorities),
-        "dialect": str(site.dialect),
-        "requests": site.requests,
+        "host": found.site.host,
+        "address": found.site.address,
+        "port": found.site.port,
+        "page": wanted.page.name,
+        "priority": str(wanted.trial.priorities),
+        "dialect": str(wanted.trial.dialect),
+        "requests": wanted.requests,
         "round_trip_ms": found.round_trip_ns / 10**6,
         "verdict": {"verdict": str(found.judgement.verdict), "reason": found.judgement.reason},
         "loads": [asdict(load.as_record()) for load in found.loads],

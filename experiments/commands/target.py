@@ -1,4 +1,9 @@
-"""A running server as the target of `priolab probe`: its URL, its address, and the certificates to trust."""
+"""A running server under test: its URL, its address, the certificates to trust, and the client that carries out trials.
+
+Probes, page loads from a site, and the gate at a URL come from here. A server refuses a dialect if it ends the
+connection or a stream, or answers with an error. All else that keeps a probe from its result says nothing of the
+server: then the dialect is not measured.
+"""
 
 import re
 import socket
@@ -7,20 +12,26 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from priolab.analysis.loads.probe import Probe, was_hurried
-from priolab.client.plan import STEPS, steps_over
+from priolab.analysis.loads.probe import Probe, probe_of, was_hurried
+from priolab.client.flow_control_probe import MOST_STEPS
+from priolab.client.plan import PROBE_LEAST_BYTES, STEPS, PlanKind, page_plan, steps_over
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.formats.events import Event
 from priolab.common.formats.files import content
-from priolab.common.formats.plan import Plan, Steps
+from priolab.common.formats.page import Page
+from priolab.common.formats.plan import Plan, Protocol, Steps
 from priolab.common.formats.reading import read_journal
 from priolab.common.process import processes
 from priolab.common.process.processes import Process
+from priolab.experiments.commands.trial import Trial
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.stimuli import stimulus_page
 
 STEP = "probing"
 _CONNECT_S = 20.0
@@ -33,13 +44,114 @@ _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _MOST_CA_BYTES = 2**24
 _UNKNOWN_ISSUER = re.compile(r"local issuer|self-signed|self signed")
+_SLACK_NS = 60 * 10**9
+_REFUSALS = re.compile(
+    r"closed the connection|connection broke.*(reset by peer|Broken pipe)|sent GOAWAY|reset the stream|with status"
+)
+
+
+class Refused(StepFailed):
+    """The server ended the connection or a stream, or answered with an error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A running server.
+
+    host: the URL's host name. authority: the URL's HOST[:PORT]. address, port: where to connect. path, second: the
+    paths of a probe's resources. ca: the file of trusted certificates. steps: how the client opens its window in a
+    probe. limit_ns: the time limit of page loads.
+    """
+
+    host: str
+    authority: str
+    address: str
+    port: int
+    path: str
+    second: str
+    ca: Path
+    protocol: Protocol = Protocol.HTTP2
+    steps: Steps = STEPS
+    limit_ns: int = _SLACK_NS
+
+    @classmethod
+    def at(cls, where: str, url: str, connect: str | None, ca: Path | None) -> "Site":
+        """Returns the server at a URL, to which nobody has connected yet. Raises ScenarioError.
+
+        where: the name of the argument that has the URL, for the error. connect: HOST[:PORT] to connect to instead.
+        """
+        host, port, path = parsed_url(where, url)
+        address, other = parsed_address(connect) if connect else (host, None)
+        return cls(
+            host=host,
+            authority=urlsplit(url).netloc,
+            address=address,
+            port=other or port,
+            path=path,
+            second=path,
+            ca=authorities(ca),
+        )
+
+    def reached(self, deadline: Deadline) -> tuple["Site", int]:
+        """Connects; returns the server at the address that answers, with fitting steps, and the round trip in ns.
+
+        Raises StepFailed, and TransportFailed at the deadline.
+        """
+        address, round_trip_ns = reached(self.address, self.port, deadline)
+        return replace(self, address=address, steps=steps_to(round_trip_ns)), round_trip_ns
+
+    def plan(self, trial: Trial, page: Page | None = None) -> Plan:
+        """Returns the client's plan for a trial. page: for page loads; probes request the site's paths."""
+        probes = trial.plan is PlanKind.PROBE
+        window = KNOBS["WINDOW"]
+        return page_plan(
+            page or self.page(trial),
+            protocol=self.protocol,
+            address=self.address,
+            port=self.port,
+            server_name=self.host,
+            authority=self.authority,
+            priorities=trial.priorities,
+            dialect=trial.dialect,
+            first=trial.first,
+            reloads=trial.loads - 1,
+            window_bytes=PROBE_LEAST_BYTES if probes else window.parse(window.default),
+            steps=self.steps if probes else None,
+            load_deadline_ns=_SLACK_NS + 2 * MOST_STEPS * self.steps.quiet_ns if probes else self.limit_ns,
+            disturbance=trial.disturbance,
+        )
+
+    def page(self, trial: Trial) -> Page:
+        """Returns the page of a probe, which requests the site's paths."""
+        return stimulus_page(trial.page, (self.path, self.second))
+
+    def probe_in(self, trial: Trial, events: Sequence[Event], remedy: str = "") -> Probe:
+        """Returns the result of a probe. events: the client's. Raises StepFailed, with the remedy for short pauses."""
+        page = self.page(trial)
+        for resource in page.resources:
+            own = [event for event in events if event.resource == resource.name]
+            size = sum(event.size_bytes or 0 for event in own if event.kind == "data")
+            if size < PROBE_LEAST_BYTES and any(event.kind == "ended" for event in own):
+                raise StepFailed(STEP, f"{resource.path} has {size} bytes; a probe needs at least {PROBE_LEAST_BYTES}")
+        found = probe_of(events, page)
+        if found is None:
+            raise StepFailed(STEP, "the server sent nothing when the window was opened")
+        if self.protocol is Protocol.HTTP2 and was_hurried(found, STEPS.size_bytes):
+            raise StepFailed(STEP, f"{_HURRIED}{remedy}")
+        return found
+
+
+_HURRIED = (
+    "bytes were still on their way when the client opened its window further, as over a slow link, so their order does"
+    " not show what the server chose"
+)
 
 
 def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: threading.Event) -> list[Event]:
     """Runs the client with a plan, and returns its events. The client's files are written to `folder`.
 
     ca: the file of trusted certificates. over: an event that is set when the command ends. Raises StepFailed with the
-    client's reason, and TransportFailed at the deadline or when `over` is set.
+    client's reason (Refused if the server is its cause), and TransportFailed at the deadline or when `over` is set.
     """
     file = folder / "plan.json"
     file.write_text(plan.to_json())
@@ -51,7 +163,8 @@ def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: thr
         try:
             client.check_success()
         except StepFailed as error:  # the log is removed with the folder
-            raise StepFailed(STEP, _in_its_words(error.reason, plan)) from None
+            reason = _in_its_words(error.reason, plan)
+            raise (Refused if _REFUSALS.search(reason) else StepFailed)(STEP, reason) from None
     return read_journal(folder / "events.jsonl", Event)
 
 
@@ -111,12 +224,6 @@ def steps_to(round_trip_ns: int) -> Steps:
     """Returns the steps of a probe of a server at this round trip, as measured by `reached`: pauses in whole ms."""
     silence_ns = 2 * (round_trip_ns // _MS_NS) * _MS_NS
     return steps_over(min(silence_ns, _LONGEST_PAUSE_NS - STEPS.quiet_ns), leave=True)
-
-
-def check_unhurried(probe: Probe, remedy: str = "") -> None:
-    """Checks that the bytes of a probe over HTTP/2 came within its pauses. Raises StepFailed, with the remedy."""
-    if was_hurried(probe, STEPS.size_bytes):
-        raise StepFailed(STEP, f"bytes came later than the pauses of the probe, as over a slow link{remedy}")
 
 
 def parsed_url(where: str, text: str) -> tuple[str, int, str]:

@@ -3,8 +3,10 @@
 Each page has two resources, of which the second is the important one. Their priorities are those of the page's file.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from itertools import cycle
 
 from priolab.analysis.loads.requested_share import Asked, asked
 from priolab.client.dialects import Dialect, Part
@@ -42,15 +44,15 @@ def stimuli_of(dialect: Dialect, protocol: Protocol = Protocol.HTTP2) -> tuple[S
     return (Stimulus.USUAL, Stimulus.STRONG) if weighed and protocol is Protocol.HTTP2 else (Stimulus.USUAL,)
 
 
-def stimulus_page(stimulus: Stimulus, paths: tuple[str, str]) -> Page:
-    """Returns the page of a stimulus for a running server. paths: those of the first and second resource."""
+def stimulus_page(stimulus: str, paths: Sequence[str]) -> Page:
+    """Returns the page of a stimulus for a running server. paths: those of its resources, which take turns in them."""
     page = page_of(stimulus, Parameters(size_bytes=PROBE_LEAST_BYTES, script_delay_ns=0))
-    pairs = zip(page.resources, paths, strict=True)
+    pairs = zip(page.resources, cycle(paths), strict=False)
     return replace(page, resources=tuple(replace(each, path=path) for each, path in pairs))
 
 
 def asked_by(
-    stimulus: Stimulus, dialect: Dialect, protocol: Protocol = Protocol.HTTP2, priorities: Priorities = Priorities.SPDY
+    stimulus: str, dialect: Dialect, protocol: Protocol = Protocol.HTTP2, priorities: Priorities = Priorities.SPDY
 ) -> tuple[Asked, ...]:
     """Returns what a client of this dialect asks for with a stimulus. Raises ValueError, as client.plan.page_plan."""
     page = stimulus_page(stimulus, ("/", "/"))

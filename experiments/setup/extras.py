@@ -24,8 +24,9 @@ class Extra(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     about: a sentence that says what the extra is for. needs: the names of other extras that it imports. tests_need:
     what its tests need beside what an experiment needs, by the names of tests/support/capabilities.py. pages,
     elsewhere: documents and other files of the checkout that belong to it. executor: the class of an executor on other
-    machines, as MODULE:CLASS. bench: a module whose function `main` is a part of `make bench`. commands: the commands
-    of `priolab`, by name.
+    machines, as MODULE:CLASS. bench: a module whose function `main` is a part of `make bench`. site: a module that
+    makes a page of the web site for one of the extra's documents (tools/site.py). commands: the commands of `priolab`,
+    by name.
     """
 
     about: str
@@ -35,6 +36,7 @@ class Extra(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     elsewhere: tuple[str, ...] = ()
     executor: str | None = None
     bench: str | None = None
+    site: str | None = None
     commands: Mapping[str, ExtraCommand] = {}
 
 
@@ -51,7 +53,7 @@ def commands() -> Iterator[tuple[str, str, str]]:
             yield name, command.help, _full(extra, command.module)
 
 
-def parts(key: Literal["bench", "executor"]) -> list[Any]:
+def parts(key: Literal["bench", "executor", "site"]) -> list[Any]:
     """Imports and returns the modules or classes that extras name under a key."""
     named = {extra: getattr(said, key) for extra, said in extras().items()}
     return [_imported(_full(extra, module)) for extra, module in named.items() if module]

@@ -17,11 +17,9 @@ from priolab.common.plural import counted
 from priolab.common.process.interruption import Interrupted, limited
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import check_only
-from priolab.experiments.execution.progress import Progress
-from priolab.extras.gate import reports, runs, site
-from priolab.extras.gate.expectations import Expectations
-from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
-from priolab.extras.gate.judging import Result, judged
+from priolab.extras.gate import reports, runs
+from priolab.extras.gate.checks import DEFAULT, Expectations, read_expectations
+from priolab.extras.gate.judging import Result, Trials, judged
 from priolab.proxy.server import catalogue as servers
 from priolab.testbed import parsed_time_ns
 
@@ -92,7 +90,9 @@ def _found(
     if target.startswith(_URL):
         for name, value in words.items():
             raise ScenarioError(name, value, "no knob with a URL: the server runs already")
-        return at_url(target, expected, options.connect, options.ca, report)
+        began_s = time.monotonic()
+        seen = runs.at_url(target, options.connect, options.ca, expected.check, report.say)
+        return _result(target, expected, seen, began_s)
     for option in ("connect", "ca"):
         if given := getattr(options, option):
             raise ScenarioError(f"--{option}", str(given), "no value without a URL")
@@ -132,32 +132,22 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
     return knobs.get("PROGRAM") or knobs["SERVER"], knobs
 
 
-def in_lab(
-    target: str, expected: Expectations, words: Mapping[str, str], report: Report, progress: Progress | None = None
-) -> Result:
+def in_lab(target: str, expected: Expectations, words: Mapping[str, str], report: Report) -> Result:
     """Returns the result for a server that the lab runs. Raises LabError, FolderError.
 
-    target: the server's name for people. words: knobs. progress: hears of the runs; None to show them.
+    target: the server's name for people. words: knobs.
     """
     began_s = time.monotonic()
     request = runs.request_of(expected.check, words)
-    if progress is None:
-        report.say(f"{counted(len(expected.check), 'check')} of {target}, {counted(len(request.arms), 'run')}")
-        with report.progress(request, steps=False) as shown:
-            seen = runs.carry_out(request, expected.check, shown)
-    else:
-        seen = runs.carry_out(request, expected.check, progress)
+    report.say(f"{counted(len(expected.check), 'check')} of {target}, {counted(len(request.arms), 'run')}")
+    with report.progress(request, steps=False) as shown:
+        seen = runs.carry_out(request, expected.check, shown)
+    return _result(target, expected, seen, began_s)
+
+
+def _result(target: str, expected: Expectations, seen: Trials, began_s: float) -> Result:
     findings = judged(expected.check, seen)
     return Result(target=target, title=expected.title, findings=findings, took_s=time.monotonic() - began_s)
-
-
-def at_url(url: str, expected: Expectations, connect: str | None, ca: Path | None, report: Report) -> Result:
-    """Returns the result for a running server. Raises LabError."""
-    began_s = time.monotonic()
-    where = site.site_at(url, connect, ca)
-    seen = site.carry_out(where, expected.check, report.say)
-    findings = judged(expected.check, seen)
-    return Result(target=url, title=expected.title, findings=findings, took_s=time.monotonic() - began_s)
 
 
 def _write(found: Result, options: argparse.Namespace, report: Report) -> None:

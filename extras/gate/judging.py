@@ -14,24 +14,16 @@ Rules:
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from priolab.analysis.judgement.late import is_starved, late_reply
+from priolab.analysis.judgement.order import Sharing, sharing, word
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.requested_share import Asked
-from priolab.analysis.loads.server_behaviour import Reading, Reply, word
-from priolab.common.formats.run import Verdict
-from priolab.experiments.scenario.stimuli import Stimulus, asked_by
-from priolab.extras.gate.expectations import Check, Incremental, Late, Order, Sharing, Trial, Urgency, dialect_of
-from priolab.extras.gate.faults import MEANING, Fault
+from priolab.experiments.scenario.stimuli import asked_by
+from priolab.extras.gate.checks import HOLDS, Check, Question
+from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.seen import Seen
 
-_SHARED_FROM, _SHARED_TO = 0.2, 0.8
-_ALONE = 0.05
-_NEVER_OPENED = "the client never opened its window"
-
-_OF_PAIRS = {
-    "update": Fault.FORGETS_UPDATES,
-    "reset": Fault.LOST_BY_RESET,
-    "connections": Fault.MIXES_CONNECTIONS,
-}
+_BASIC = "urgency"
+"""The kind of check that is basic to others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +51,7 @@ class Finding:
     @property
     def text(self) -> str:
         """The faults with their meanings, and the observation."""
-        return "; ".join([*(f"{fault}: {MEANING[fault]}" for fault in self.faults), self.reason])
+        return "; ".join([*(f"{fault}: {fault.meaning}" for fault in self.faults), self.reason])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +81,7 @@ Trials = Mapping[tuple[str, str], Seen]
 
 def judged(checks: Sequence[Check], seen: Trials) -> tuple[Finding, ...]:
     """Judges the checks. seen: an observation of every trial of every check that can be made."""
-    basics = {each.name: _found(each, seen, checks) for each in checks if isinstance(each, Urgency)}
+    basics = {each.name: _found(each, seen, checks) for each in checks if each.kind == _BASIC}
     return tuple(basics.get(each.name) or _found(each, seen, checks, _basic(each, basics)) for each in checks)
 
 
@@ -103,29 +95,16 @@ def _basic(check: Check, basics: Mapping[str, Finding]) -> Finding | None:
     return max(fitting, key=lambda each: len(each.check.dialect.split("+")), default=None)
 
 
-def trial_key(check: Check, trial: Trial) -> tuple[str, str]:
-    """Returns the key of a trial's observation in Trials."""
-    return check.name, trial.role
-
-
 def _found(check: Check, seen: Trials, checks: Sequence[Check], basic: Finding | None = None) -> Finding:
-    trials = [seen.get(trial_key(check, trial)) for trial in check.trials()]
+    trials = [seen.get((check.name, role)) for role, _ in check.trials()]
     made = [each for each in trials if each is not None]
     if len(made) < len(trials):
         return Finding(check=check, passed=None, reason="needs the lab's link, which a running server at a URL lacks")
-    folders = tuple(each.folder for each in made if each.folder)
-    if isinstance(check, Late):
-        finding = _late(check, made[0], is_read=basic is not None and basic.passed is True)
-    elif failed := [each for each in made if each.failure]:
-        frames = tuple(failed[0].frames())
-        finding = Finding(check=check, passed=False, error=True, reason=str(failed[0].failure), frames=frames)
-    elif isinstance(check, Incremental):
-        finding = _incremental(check, made[0])
-    else:
-        finding = _pair(check, made, in_turn=_in_turn(checks, seen))
+    finding = _judged(check, made, checks, seen, is_read=basic is not None and basic.passed is True)
     if finding.passed is False and not finding.error and basic is not None and _is_cause(basic, check):
-        reason = f"{finding.reason}; this follows from the failure of the check urgency"
+        reason = f"{finding.reason}; this follows from the failure of the check {_BASIC}"
         finding = replace(finding, reason=reason, faults=(), frames=(), follows=basic.check.name)
+    folders = tuple(each.folder for each in made if each.folder)
     return replace(finding, folders=folders, took_s=sum(each.took_s for each in made))
 
 
@@ -133,114 +112,92 @@ def _is_cause(basic: Finding, check: Check) -> bool:
     """True if the failure of the basic check explains a failure of this check."""
     if basic.passed is not False:
         return False
-    return not isinstance(check, Incremental) or Fault.BY_STREAM_ID in basic.faults
+    return check.row.question is not Question.SHARING or Fault.BY_STREAM_ID in basic.faults
 
 
-def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
-    """True if a check `incremental` showed that incremental streams are sent one after the other."""
-    for check in checks:
-        if isinstance(check, Incremental):
-            for trial in check.trials():
-                found = seen.get(trial_key(check, trial))
-                if found and not found.failure and found.probe and _share(found.probe) is Sharing.IN_TURN:
-                    return True
-    return False
+@dataclass(frozen=True, kw_only=True)
+class _Answer:
+    """What the trials of a check show. word: a word of analysis/judgement. shown, load: the trial and load with proof.
+
+    by_id: True if the stream that was requested first always comes first.
+    """
+
+    word: str
+    reason: str
+    shown: Seen
+    load: int = 1
+    by_id: bool = False
 
 
-def _share(probe: Probe) -> Sharing | None:
-    share = probe.important_share
-    if _SHARED_FROM <= share <= _SHARED_TO:
-        return Sharing.SHARED
-    return Sharing.IN_TURN if share <= _ALONE or share >= 1 - _ALONE else None
-
-
-def _pair(check: Check, made: Sequence[Seen], *, in_turn: bool) -> Finding:
-    probes = [each.probe for each in made if each.probe is not None]
-    if len(probes) < len(made):
-        return Finding(check=check, passed=False, error=True, reason=_NEVER_OPENED)
-    stimuli = [_stimulus(check, each) for each in made[::2]]
-    replies = [Reply.of(*each) for each in zip(stimuli, probes[::2], probes[1::2], strict=True)]
-    found = word(replies)
-    passed = found is Reading.STRICT or (check.must is Order.FOLLOWED and found is Reading.PROPORTIONAL)
-    reason = f"{found}: {'; '.join(map(str, replies))}"
-    if passed:
-        return Finding(check=check, passed=True, reason=reason)
-    if check.kind == "urgency":
-        by_id = in_turn and all(max(reply.shares) <= _ALONE for reply in replies)
-        fault = {
-            Reading.CONTRARY: Fault.INVERTS,
-            Reading.PROPORTIONAL: Fault.SHARES,
-            Reading.IGNORED: Fault.BY_STREAM_ID if by_id else Fault.IGNORES_URGENCY,
-        }[found]
+def _judged(check: Check, made: Sequence[Seen], checks: Sequence[Check], seen: Trials, *, is_read: bool) -> Finding:
+    """Judges a check all of whose trials were made. is_read: True if probes have shown that the order is read."""
+    if failed := next((each for each in made if each.failure), None):
+        return _failed(check, failed)
+    if check.row.question is Question.LATE:
+        reply = late_reply(made[0].loads, is_read=is_read)
+        answer = _Answer(word=reply.word, reason=reply.reason, shown=made[0], load=reply.load)
     else:
-        fault = _OF_PAIRS[check.kind]
-    # In the second trial of each pair the client asks for the first resource first.
-    favoured = [share for reply in replies for share in (reply.shares[0], 1 - reply.shares[1])]
-    worse = made[favoured.index(min(favoured))]
-    return _fails(check, reason, fault, worse)
-
-
-def _stimulus(check: Check, seen: Seen) -> tuple[Asked, ...]:
-    """Returns what the client asks for in a probe that asks for the second resource first."""
-    return asked_by(Stimulus(seen.trial.page), dialect_of(check.dialect))
-
-
-def _incremental(check: Incremental, seen: Seen) -> Finding:
-    if seen.probe is None:
-        return Finding(check=check, passed=False, error=True, reason=_NEVER_OPENED)
-    share, found = seen.probe.important_share, _share(seen.probe)
-    stimulus = ", ".join(map(str, _stimulus(check, seen)))
-    reason = f"of two incremental streams of one urgency, the second got {share:.0%} of the window; {stimulus}"
-    if found is check.must:
-        return Finding(check=check, passed=True, reason=reason)
-    fault = Fault.IGNORES_INCREMENTAL if check.must is Sharing.SHARED else Fault.TAKES_TURNS
-    return _fails(check, reason, fault, seen)
-
-
-def _fails(check: Check, reason: str, fault: Fault, seen: Seen) -> Finding:
-    return Finding(check=check, passed=False, reason=reason, faults=(fault,), frames=tuple(seen.frames()))
-
-
-def _late(check: Late, seen: Seen, *, is_read: bool) -> Finding:
-    """Judges the loads. is_read: True if probes have shown that the server reads the order; a load may not tell."""
-    if seen.failure:
-        frames = tuple(seen.frames(seen.events[-1].load)) if seen.events else ()
-        if not _starved(seen):
-            return Finding(check=check, passed=False, error=True, reason=seen.failure, frames=frames)
-        return Finding(check=check, passed=False, reason=seen.failure, faults=(Fault.STARVES,), frames=frames)
-    for index, (load, told) in enumerate(seen.loads):
-        number = load.number
-        where = f"load {number} of {len(seen.loads)}: "
-        fault: Fault | None
-        if load.others.first_byte_ns > load.important.last_byte_ns:
-            fault = Fault.STARVES
-            idle_ms = (load.others.first_byte_ns - load.focal.requested_ns) / 10**6
-            told_reason = (
-                f"the other resources got nothing for {idle_ms:.0f} ms, until the {load.focal.name} was complete"
-            )
-        elif told.verdict is Verdict.KEPT or (is_read and not told.tells):
-            continue
-        else:
-            fault = (Fault.ONLY_FIRST_LOAD if index else Fault.BUFFERS) if told.tells else None
-            told_reason = f"{told.verdict}: {told.reason}"
-        return Finding(
-            check=check,
-            passed=False,
-            reason=f"{where}{told_reason}",
-            faults=(fault,) if fault else (),
-            frames=tuple(seen.frames(number)),
-            ledger=seen.ledger,
-        )
-    last = seen.loads[-1][1]
+        probes = [each.probe for each in made if each.probe is not None]
+        if len(probes) < len(made):
+            return Finding(check=check, passed=False, error=True, reason="the client never opened its window")
+        answer = (_order if check.row.question is Question.ORDER else _sharing)(made, probes)
+    ledger = answer.shown.ledger
+    if answer.word in HOLDS[check.must]:
+        return Finding(check=check, passed=True, reason=answer.reason, ledger=ledger)
+    fault = check.row.faults[check.must].get(answer.word)
+    if fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
+        fault = Fault.BY_STREAM_ID
     return Finding(
-        check=check, passed=True, reason=f"kept in {len(seen.loads)} loads; the last: {last.reason}", ledger=seen.ledger
+        check=check,
+        passed=False,
+        reason=answer.reason,
+        faults=(fault,) if fault else (),
+        frames=tuple(answer.shown.frames(answer.load)),
+        ledger=ledger,
     )
 
 
-def _starved(seen: Seen) -> bool:
-    """True if, in the last load, all important resources are complete, and another one got no payload."""
-    last = [event for event in seen.events if event.load == seen.events[-1].load] if seen.events else []
-    ended = {event.resource for event in last if event.kind == "ended"}
-    served = {event.resource for event in last if event.kind == "data"}
-    done = all(each.name in ended for each in seen.page.important)
-    return done and any(each.name not in served for each in seen.page.others)
+def _failed(check: Check, failed: Seen) -> Finding:
+    """Judges a trial that has no result. Of page loads the frames are those of the load that failed."""
+    is_load = check.row.question is Question.LATE and failed.events
+    frames = tuple(failed.frames(failed.events[-1].load if is_load else 1))
+    if is_load and is_starved(failed.events, failed.page):
+        faults = (Fault.STARVES,)
+        return Finding(check=check, passed=False, reason=str(failed.failure), faults=faults, frames=frames)
+    return Finding(check=check, passed=False, error=True, reason=str(failed.failure), frames=frames)
+
+
+def _order(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
+    pairs = zip(made[::2], probes[::2], probes[1::2], strict=True)
+    replies = [each.trial.reply(asked, swapped) for each, asked, swapped in pairs]
+    found = word(replies)
+    # In the second trial of each pair the client asks for the first resource first.
+    favoured = [share for reply in replies for share in (reply.shares[0], 1 - reply.shares[1])]
+    return _Answer(
+        word=found,
+        reason=f"{found}: {'; '.join(map(str, replies))}",
+        shown=made[favoured.index(min(favoured))],
+        by_id=all(_turns(probe) is Sharing.REQUESTED_FIRST for probe in probes),
+    )
+
+
+def _sharing(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
+    asked = ", ".join(map(str, asked_by(made[0].trial.page, made[0].trial.dialect)))
+    share = probes[0].important_share
+    reason = f"of two incremental streams of one urgency, the second got {share:.0%} of the window; {asked}"
+    return _Answer(word=_turns(probes[0]), reason=reason, shown=made[0])
+
+
+def _turns(probe: Probe) -> Sharing:
+    """Returns the order of a probe's two streams, of which the second is the important one."""
+    return sharing(1 - probe.important_share)
+
+
+def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
+    """True if a check of sharing showed that streams of one priority are sent one after the other."""
+    found = [seen.get((each.name, role)) for each in checks for role, _ in each.trials() if _asks_sharing(each)]
+    return any(each.probe and _turns(each.probe).in_turn for each in found if each and not each.failure)
+
+
+def _asks_sharing(check: Check) -> bool:
+    return check.row.question is Question.SHARING

@@ -4,16 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import priolab
 from priolab.analysis.records.runs import load_experiment
-from priolab.client.plan import PlanKind
-from priolab.client.priorities import Priorities
 from priolab.common.errors import StepFailed
 from priolab.common.formats.run import RunRecord
-from priolab.experiments.execution.cli_request import check_name, request_from
-from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.progress import Progress
-from priolab.extras.gate.expectations import Trial, dialect_of
-from priolab.extras.gate.runs import knobs_of, seen_in
+from priolab.experiments.commands.trial import Trial
+from priolab.extras.gate.runs import seen_in
 
 _STEP = "loading"
 
@@ -52,12 +48,9 @@ def loaded(
 
     server, link, more: knobs. results: the folder for the results.
     """
-    for name in (*server, *link, *more):
-        check_name(name)
-    knobs = {"FABRIC": "virtual", "SAMPLE": "10ms", **knobs_of(trial), **link, **server, **more, "CONTROL": "no"}
-    request = request_from({**knobs, "RESULTS": str(results)})
-    experiment = load_experiment(run_experiment(request, Progress(step=lambda *_: None, ended=lambda *_: None)))
-    (run,) = experiment.runs
+    knobs = {"FABRIC": "virtual", "SAMPLE": "10ms", **trial.knobs, **link, **server, **more, "CONTROL": "no"}
+    experiment = priolab.run(progress=lambda _: None, **{**knobs, "RESULTS": str(results)})
+    (run,) = load_experiment(experiment.path).runs
     if run.status != "ok":
         ended = "failed" if run.status == "failed" else f"is {run.status}"
         raise StepFailed(_STEP, f"the run {ended}: {run.record.reason} ({run.path})")
@@ -69,21 +62,4 @@ def loaded(
         frames=tuple(seen.frames(trial.loads)),
         record=run.record,
         folder=run.path,
-    )
-
-
-def trial_of(page: str, dialect: str, lowat_bytes: int | None, loads: int) -> Trial:
-    """Returns the trial of a page load in which the client asks for the important resources first.
-
-    Raises ValueError for an unknown dialect.
-    """
-    dialect_of(dialect)
-    return Trial(
-        role="load",
-        plan=PlanKind.LOADS,
-        page=page,
-        dialect=dialect,
-        priorities=Priorities.SPDY,
-        lowat_bytes=lowat_bytes,
-        loads=loads,
     )

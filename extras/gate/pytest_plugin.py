@@ -80,9 +80,12 @@ def priolab_load(
     no limit; loads=1, the number of page loads on the connection, of which the last is judged; and further knobs of the
     lab, by name.
     """
+    from priolab.client.plan import PlanKind
     from priolab.common.errors import LabError
     from priolab.common.formats.files import FolderError
-    from priolab.extras.gate.loading import loaded, trial_of
+    from priolab.experiments.commands.trial import Trial
+    from priolab.extras.gate.checks import dialect_of
+    from priolab.extras.gate.loading import loaded
 
     results = tmp_path_factory.mktemp("priolab")
 
@@ -92,7 +95,9 @@ def priolab_load(
         __tracebackhide__ = True
         try:
             more = {name: str(value) for name, value in knobs.items()}
-            return loaded(priolab_front, priolab_link, results, trial_of(page, dialect, lowat, loads), more)
+            spoken = dialect_of(dialect)
+            trial = Trial(plan=PlanKind.LOADS, page=page, dialect=spoken, lowat_bytes=lowat, loads=loads)
+            return loaded(priolab_front, priolab_link, results, trial, more)
         except (LabError, FolderError, ValueError) as error:
             said = str(error)
         pytest.fail(f"priolab: {said}", pytrace=False)

@@ -1,28 +1,41 @@
-"""Carries out the trials of a gate as runs of the lab, in one experiment."""
+"""Carries out the trials of a gate: in the lab as runs of one experiment, and at a URL one probe after the other.
 
-from collections.abc import Iterable, Mapping
+1. A server at a URL has no link of the lab's, so trials that load a page over this link are not carried out there.
+2. Probes at a URL are made one after the other: a server that mixes up connections would otherwise fail every check.
+"""
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from priolab.analysis.loads.findings import judgement
 from priolab.analysis.loads.ledger import sentence
 from priolab.analysis.loads.metrics import PageLoad, page_loads
 from priolab.analysis.loads.verdict import Judgement
 from priolab.analysis.records.runs import Experiment, Run, load_experiment
-from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
+from priolab.client.plan import PlanKind
+from priolab.client.transport import Deadline, TransportFailed
+from priolab.common.errors import StepFailed
+from priolab.common.formats.events import Event
 from priolab.common.formats.reading import FolderError
+from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import short
+from priolab.experiments.commands.target import Site, run_client
+from priolab.experiments.commands.trial import Trial
 from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Arm, Request
-from priolab.experiments.scenario.knobs import KNOBS, with_defaults
-from priolab.extras.gate.expectations import Check, Trial
-from priolab.extras.gate.judging import trial_key
+from priolab.experiments.execution.request import Request
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.extras.gate.checks import Check
+from priolab.extras.gate.judging import Trials
 from priolab.extras.gate.seen import Seen
 
-_NAME = "gate"
-_SIZE = str(PROBE_LEAST_BYTES * 3 // 2)
-_PROBE = {"PLAN": str(PlanKind.PROBE), "SIZE": _SIZE, "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
+_STEP = "gate"
+_LIMIT_NS = 60 * 10**9
 
 
 def request_of(checks: Iterable[Check], words: Mapping[str, str]) -> Request:
@@ -32,44 +45,19 @@ def request_of(checks: Iterable[Check], words: Mapping[str, str]) -> Request:
     """
     options = {name: text for name, text in words.items() if name not in KNOBS}
     own = {name: text for name, text in words.items() if name in KNOBS}
-    arms = [
-        Arm(name=_arm_name(check, trial), knobs=with_defaults({**knobs_of(trial), **own}))
-        for check in checks
-        for trial in check.trials()
-    ]
+    arms = [trial.arm(_arm_name(check, role), **own) for check in checks for role, trial in check.trials()]
     for arm in arms:
         _ = arm.scenario  # raises ScenarioError here, before anything runs
     request = request_from({"SAMPLE": "100ms", **own, **options, "CONTROL": "no", "LOWAT": "none"})
-    return replace(request, name=_NAME, arms=tuple(arms), repeat=1)
+    return replace(request, name=_STEP, arms=tuple(arms), repeat=1)
 
 
-def knobs_of(trial: Trial) -> dict[str, str]:
-    """Returns the knobs of a trial, without those of the server."""
-    knobs = {
-        "PLAN": str(trial.plan),
-        "PAGE": trial.page,
-        "DIALECT": trial.dialect,
-        "PRIORITY": str(trial.priorities),
-        "RELOADS": str(trial.loads - 1),
-        "LOWAT": "none" if trial.lowat_bytes is None else str(trial.lowat_bytes),
-    }
-    if trial.plan is PlanKind.PROBE:
-        knobs |= _PROBE
-    if trial.disturbance is not None:
-        knobs["DISTURB"] = str(trial.disturbance)
-    if trial.native:
-        knobs["NATIVE"] = "on"
-    return knobs
-
-
-def carry_out(request: Request, checks: Iterable[Check], progress: Progress) -> dict[tuple[str, str], Seen]:
+def carry_out(request: Request, checks: Iterable[Check], progress: Progress) -> Trials:
     """Runs the experiment; returns the observation of each trial. Raises LabError, FolderError."""
     return seen_of(load_experiment(run_experiment(request, progress)), checks)
 
 
-def seen_of(
-    experiment: Experiment, checks: Iterable[Check], *, prefix: str = "", repetition: int = 1
-) -> dict[tuple[str, str], Seen]:
+def seen_of(experiment: Experiment, checks: Iterable[Check], *, prefix: str = "", repetition: int = 1) -> Trials:
     """Returns the observation of each trial of the checks. Raises FolderError, KeyError.
 
     prefix: what the names of the arms have before the name that request_of gives them.
@@ -77,43 +65,72 @@ def seen_of(
     of = {run.arm: run for run in experiment.runs if run.record.repetition == repetition}
     found = {}
     for check in checks:
-        for trial in check.trials():
-            run = of[prefix + _arm_name(check, trial)]
-            found[trial_key(check, trial)] = seen_in(run, trial, short(run.path))
+        for role, trial in check.trials():
+            run = of[(prefix + _arm_name(check, role)).replace("+", "-")]
+            found[check.name, role] = seen_in(run, trial, short(run.path))
     return found
 
 
-def _arm_name(check: Check, trial: Trial) -> str:
-    return f"{check.kind}.{check.dialect}.{trial.role}".replace("+", "-")
+def _arm_name(check: Check, role: str) -> str:
+    return f"{check.kind}.{check.dialect}.{role}"
 
 
 def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
     """Returns the observation in a run's folder. folder: the path to show for it. Raises FolderError."""
-    record = run.record
-    if run.status != "ok":
-        try:
-            evidence = run.evidence()
-        except FolderError:  # the run failed before its client began
-            return Seen(trial=trial, events=(), page=record.scenario.whole_page, failure=record.reason)
-        return Seen(
-            trial=trial,
-            events=evidence.events,
-            page=evidence.page,
-            failure=record.reason,
-            folder=folder,
-            took_s=record.wall_s,
-        )
-    evidence = run.evidence()
+    record, is_ok = run.record, run.status == "ok"
+    try:
+        evidence = run.evidence()
+    except FolderError:  # the run failed before its client began
+        if is_ok:
+            raise
+        return Seen(trial=trial, events=(), page=record.scenario.whole_page, failure=record.reason)
     loads: tuple[tuple[PageLoad, Judgement], ...] = ()
-    if trial.plan is PlanKind.LOADS:
+    if is_ok and trial.plan is PlanKind.LOADS:
         layers, scenario = run.layers(), record.scenario
         loads = tuple((load, judgement(load, evidence, layers, scenario)) for load in page_loads(evidence))
     return Seen(
         trial=trial,
         events=evidence.events,
         page=evidence.page,
+        failure=None if is_ok else record.reason,
         loads=loads,
-        ledger=None if record.ledger is None else sentence(record.ledger),
+        ledger=sentence(record.ledger) if is_ok and record.ledger else None,
         folder=folder,
         took_s=record.wall_s,
     )
+
+
+def at_url(
+    url: str, connect: str | None, ca: Path | None, checks: Iterable[Check], tell: Callable[[str], None]
+) -> Trials:
+    """Carries out the probes at a running server; returns the observation of each. Raises ScenarioError, StepFailed.
+
+    tell: called when a probe has ended.
+    """
+    site = Site.at("URL", url, connect, ca)
+    try:
+        site, _ = site.reached(Deadline(time.monotonic_ns() + _LIMIT_NS, "connecting"))
+    except TransportFailed as error:
+        raise StepFailed(_STEP, str(error)) from None
+    deadline, seen = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate"), {}
+    with scratch_folder("priolab-probe-") as scratch:
+        for check in checks:
+            for role, trial in check.trials():
+                if trial.plan is PlanKind.PROBE:
+                    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                        seen[check.name, role] = _probed(site, trial, Path(folder), deadline)
+                    tell(f"{check.name}, {role}: {seen[check.name, role].failure or 'seen'}")
+    return seen
+
+
+def _probed(site: Site, trial: Trial, folder: Path, deadline: Deadline) -> Seen:
+    """Carries out a probe. A probe that fails has the reason, and is no error of the gate's own."""
+    failure, events = None, list[Event]()
+    try:
+        events = run_client(site.plan(trial), site.ca, folder, deadline, threading.Event())
+        site.probe_in(trial, events)
+    except StepFailed as error:
+        failure = error.reason
+    except TransportFailed as error:
+        failure = str(error)
+    return Seen(trial=trial, events=events, page=site.page(trial), failure=failure)

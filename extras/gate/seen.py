@@ -10,7 +10,7 @@ from priolab.analysis.loads.probe import Probe, probe_of
 from priolab.analysis.loads.verdict import Judgement
 from priolab.common.formats.events import Event
 from priolab.common.formats.page import Page
-from priolab.extras.gate.expectations import Trial
+from priolab.experiments.commands.trial import Trial
 
 _TURNS_SHOWN = 6
 _TOLD = ("request-sent", "priority-sent", "disturbed", "reset", "goaway")

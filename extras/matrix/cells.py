@@ -10,51 +10,15 @@ Rules:
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
+from priolab.analysis.judgement import layers
+from priolab.analysis.judgement.layers import Layer, Outcome
+from priolab.analysis.judgement.order import OwnOrder, Reading, Reply, own_order, together
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.server_behaviour import OwnOrder, Reading, Reply, own_order, together
 from priolab.extras.matrix.crossing import Crossing
 
 USUAL, STRONG = ("spdy", "swap"), ("strong-spdy", "strong-swap")
 """The names of the probes with the usual weights, and of those with weights that differ much, in Cell.probes."""
-
-_ARRIVES = 1 / 3
-"""The smallest fraction of the expected effect with which the order counts as arrived.
-
-The whole effect cannot arrive, because the image has a head start of a tenth to a third of the load, and fronts queue
-some data. In measurements 0.36 to 0.91 of the expected effect arrives.
-"""
-
-_NOTHING = 0.1
-_EARLIER = 0.2
-_ALL_BUT = 0.9
-_WELL_AHEAD = 0.2
-
-
-class Outcome(StrEnum):
-    """The effect that the client's order of priority has on the slow link."""
-
-    ARRIVES = "arrives"
-    """Asking has at least a third of the expected effect."""
-    WEAK = "weak"
-    """Asking has an effect, but less than a third of the expected effect."""
-    LOST = "lost"
-    """Asking has no effect, or less than a tenth of the expected effect."""
-    TURNED = "turned round"
-    """A resource is complete later if it is asked for first than if the other resource is asked for first."""
-
-
-class Layer(StrEnum):
-    """The layer where the order was lost."""
-
-    NOWHERE = "nowhere"
-    SERVER = "server"
-    """The server does not follow the dialect."""
-    FRONT = "front"
-    """The order is lost between the server's scheduler and the socket. LOWAT does not help."""
-    SOCKET = "socket"
-    """The order is lost in the kernel's send buffer. LOWAT helps."""
 
 
 def probes_reading(probes: Mapping[str, Probe], names: tuple[str, str]) -> Reading:
@@ -147,12 +111,8 @@ class Cell:
 
     @property
     def effect(self) -> float:
-        """The expected effect of asking for the script first.
-
-        It is the effect on resources of the same size if nothing blocks the server.
-        """
-        asked, swapped = self._shares
-        return _lead(asked) - _lead(swapped)
+        """The expected effect of asking for the script first: the effect if nothing blocks the server."""
+        return layers.expected_effect(*(self.probes[name].important_share for name in USUAL))
 
     def arriving(self, pair: Pair) -> float:
         """Returns the effect of asking in a pair of loads, as a fraction of the effect in the probes.
@@ -165,21 +125,12 @@ class Cell:
         """Returns the outcome of a pair of loads; None without a pair, or if the server does not follow the dialect."""
         if pair is None or not self.honoured:
             return None
-        arriving = self.arriving(pair)
-        if arriving >= _ARRIVES:
-            return Outcome.ARRIVES
-        if arriving >= _NOTHING:
-            return Outcome.WEAK
-        return Outcome.LOST if arriving > -_NOTHING else Outcome.TURNED
+        return layers.outcome(self.arriving(pair))
 
     @property
     def layer(self) -> Layer:
         """The layer where the order was lost."""
-        if not self.honoured:
-            return Layer.SERVER
-        if self.outcome(self.control) is Outcome.ARRIVES:
-            return Layer.NOWHERE
-        return Layer.SOCKET if self.outcome(self.lowat) is Outcome.ARRIVES else Layer.FRONT
+        return layers.layer(self.outcome(self.control), self.outcome(self.lowat), honoured=self.honoured)
 
     @property
     def sentence(self) -> str:
@@ -202,29 +153,6 @@ class Cell:
             case Layer.SOCKET:
                 back = self.arriving(self.lowat) if self.lowat else 0.0
                 return f"lost in the kernel's send buffer; with LOWAT {back:.0%} of the effect arrives"
-        if self._begins_early:
+        if self.control and self.lowat and layers.begins_early(self.control.asked.before, self.lowat.asked.before):
             return "lost in the front: with LOWAT the script begins early, but does not get the share asked for"
         return "lost in the front: the order in the front's output queue is fixed, with LOWAT set or unset"
-
-    @property
-    def _begins_early(self) -> bool:
-        """True if much less of the image arrives before the script with LOWAT set than with LOWAT unset."""
-        if self.control is None or self.lowat is None:
-            return False
-        return self.lowat.asked.before < self.control.asked.before - _EARLIER
-
-    @property
-    def _shares(self) -> tuple[float, float]:
-        return self.probes["spdy"].important_share, self.probes["swap"].important_share
-
-
-def _lead(share: float) -> float:
-    """Returns a resource's lead over a resource of the same size, from its share of the link while the two load."""
-    return 1 - 1 / (2 * share) if share >= 0.5 else 1 / (2 * (1 - share)) - 1
-
-
-def own_order_on_link(unasked: Crossing) -> OwnOrder:
-    """Returns a server's own order from a load over the slow link, without priorities, the image requested first."""
-    if unasked.before >= _ALL_BUT:
-        return OwnOrder.FIRST_COME
-    return OwnOrder.SCRIPT_FIRST if unasked.lead > _WELL_AHEAD else OwnOrder.SHARED

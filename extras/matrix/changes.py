@@ -3,22 +3,26 @@
 Rules:
 1. Only cells that were measured in both versions are compared.
 2. The reading of a dialect changed if it is another, or if the server follows the dialect in both versions, and a
-   share of the window differs by at least DIFFERENCE. The order without priorities changed if it is another, or if a
+   share of the window is not equal. The order without priorities changed if it is another, or if a
    share differs as much.
 3. If both versions follow a dialect, the loads over the slow link are compared, by their outcomes.
 4. Dialects with the same change are one entry.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import groupby
 
+from priolab.analysis.judgement.order import equal
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.server_behaviour import DIFFERENCE
 from priolab.common.amounts import seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.matrix import Front, Matrix
 from priolab.extras.matrix.words import WAYS, own_order_words, probe_words, reading_words
+
+HEAD = ("measurement", "dialects", "before", "after", "frames before", "frames after")
+"""The headings of a table of changes."""
 
 
 class What(StrEnum):
@@ -55,6 +59,12 @@ class Change:
 def changes(matrix: Matrix) -> list[Change]:
     """Returns all changes, in the order of the matrix."""
     return [change for old, new in matrix.successions() for change in _between(matrix, old, new)]
+
+
+def by_versions(matrix: Matrix) -> Iterator[tuple[Front, Front, Sequence[Change]]]:
+    """Yields two successive versions with their changes, if there are some."""
+    for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new)):
+        yield old, new, list(found)
 
 
 def unchanged(matrix: Matrix) -> list[tuple[Front, Front]]:
@@ -118,7 +128,7 @@ def _compared_unasked(was: Cell, now: Cell) -> _Told | None:
 
 def _differ(was: Cell, now: Cell, *roles: str) -> bool:
     shares: list[Mapping[str, Probe]] = [was.probes, now.probes]
-    return any(abs(shares[0][role].important_share - shares[1][role].important_share) >= DIFFERENCE for role in roles)
+    return not all(equal(*(each[role].important_share for each in shares)) for role in roles)
 
 
 def _crossed(pair: Pair | None) -> str:

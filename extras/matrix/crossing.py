@@ -6,6 +6,8 @@ from functools import cached_property
 
 from msgspec import Struct, structs
 
+from priolab.analysis.judgement.layers import own_order_on_link
+from priolab.analysis.judgement.order import OwnOrder
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Run
 
@@ -64,6 +66,11 @@ class Crossing:
         Negative if the script is complete after the image.
         """
         return (self.image_last_ms - self.script_last_ms) / max(self.image_last_ms, self.script_last_ms)
+
+    @property
+    def own_order(self) -> OwnOrder:
+        """The server's own order, in a load without priorities in which the image is requested first."""
+        return own_order_on_link(self.before, self.lead)
 
     def _of(self, resource: str) -> list[Span]:
         return [span for span in self.spans if span.resource == resource]

@@ -134,13 +134,8 @@ def _change(change: Change) -> dict[str, Any]:
     }
 
 
-class _Loads(Struct, frozen=True, kw_only=True):
-    asked: str
-    swapped: str
-
-
 class _Pair(Struct, frozen=True, kw_only=True):
-    frames: _Loads
+    frames: Mapping[str, str]
 
 
 class _Cell(Struct, frozen=True, kw_only=True):
@@ -154,17 +149,12 @@ class _Cell(Struct, frozen=True, kw_only=True):
     arms: str = ""
 
 
-class _Unasked(Struct, frozen=True, kw_only=True):
-    control: str
-    lowat: str
-
-
 class _Row(Struct, frozen=True, kw_only=True):
     said: str
     built_with: str
     digest: str = ""
     date: str = ""
-    unasked: _Unasked
+    unasked: Mapping[str, str]
     dialects: Mapping[str, _Cell]
 
 
@@ -201,7 +191,7 @@ def matrix_from(document: Mapping[str, Any]) -> Matrix:
     def pair(found: _Pair | None) -> Pair | None:
         if found is None:
             return None
-        return Pair(asked=loads[found.frames.asked], swapped=loads[found.frames.swapped])
+        return Pair(**{name: loads[found.frames[name]] for name in ("asked", "swapped")})
 
     return Matrix(
         date=made.date,
@@ -228,7 +218,7 @@ def matrix_from(document: Mapping[str, Any]) -> Matrix:
             for dialect, cell in row.dialects.items()
         },
         unasked={
-            name: Unasked(control=loads[row.unasked.control], lowat=loads[row.unasked.lowat])
+            name: Unasked(**{way: loads[row.unasked[way]] for way in ("control", "lowat")})
             for name, row in made.servers.items()
         },
         absent=made.absent,

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from priolab.analysis.loads.server_behaviour import OwnOrder, Reading
-from priolab.extras.matrix.cells import STRONG, Cell, Layer, Outcome
+from priolab.analysis.judgement.layers import Layer, Outcome
+from priolab.analysis.judgement.order import OwnOrder, Reading
+from priolab.extras.matrix.cells import STRONG, Cell
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.words import WAYS
 

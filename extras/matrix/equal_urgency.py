@@ -8,12 +8,13 @@ Rules:
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from priolab.analysis.loads.probe import Probe
+from msgspec import Struct, convert, to_builtins
+
+from priolab.analysis.judgement.order import Sharing, sharing
 from priolab.analysis.reports.markdown import Table, filled
 
 
@@ -26,53 +27,39 @@ class Case(StrEnum):
     INCREMENTAL_SECOND = "not, then incremental"
 
 
-class Order(StrEnum):
-    """The order in which a server sends the two responses."""
-
-    SHARED = "shared"
-    REQUESTED_FIRST = "the first, then the second"
-    REQUESTED_LAST = "the second, then the first"
-    UNEVEN = "shared unevenly"
-
-
-_ALONE, _EVENLY = 0.95, 0.8
-"""The smallest share of the window of a response that comes first, and the largest one of a response that shares it."""
-
 _KIB = 1024
 _HEAD = ("server", *Case)
-_WANTED = {Case.BOTH: Order.SHARED, Case.NEITHER: Order.REQUESTED_FIRST}
+_WANTED = {Case.BOTH: Sharing.SHARED, Case.NEITHER: Sharing.REQUESTED_FIRST}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sequel:
-    """The bytes of a probe. names: the two responses, in the order of their requests."""
+class Sequel(Struct, frozen=True, kw_only=True):
+    """The bytes of a probe. names: the two responses, in the order of their requests. All else: as in a ProbeRecord."""
 
-    probe: Probe
     names: tuple[str, str]
+    steps: int
+    important: str
+    served: tuple[tuple[str, int], ...]
 
     @property
     def share(self) -> float:
         """The share of the window of the response that was requested first, 0 to 1."""
-        return self.probe.size_bytes(self.names[0]) / sum(size for _, size in self.probe.served)
+        first = sum(size for name, size in self.served if name == self.names[0])
+        return first / sum(size for _, size in self.served)
 
     @property
-    def order(self) -> Order:
+    def order(self) -> Sharing:
         """The order of the two responses."""
-        if self.share >= _ALONE:
-            return Order.REQUESTED_FIRST
-        if self.share <= 1 - _ALONE:
-            return Order.REQUESTED_LAST
-        return Order.SHARED if 1 - _EVENLY <= self.share <= _EVENLY else Order.UNEVEN
+        return sharing(self.share)
 
     @property
     def piece_bytes(self) -> float:
         """The median number of bytes that the server sends of one response before it sends the other."""
-        return median(size for _, size in self.probe.served)
+        return median(size for _, size in self.served)
 
     @property
     def words(self) -> str:
         """The order; if the responses share, their shares of the window and the size of the pieces."""
-        if self.order in (Order.REQUESTED_FIRST, Order.REQUESTED_LAST):
+        if self.order.in_turn:
             return str(self.order)
         first = round(100 * self.share)
         return f"{self.order} {first}:{100 - first} %, {self.piece_bytes / _KIB:.0f} KiB at a time"
@@ -92,27 +79,12 @@ def dumped(found: Sequels) -> str:
 
 
 def _line(case: Case, sequel: Sequel) -> str:
-    probe = sequel.probe
-    kept = {"names": sequel.names, "steps": probe.steps, "important": probe.important, "served": probe.served}
-    return f"  {json.dumps(case)}: {json.dumps(kept, separators=(',', ':'))}"
+    return f"  {json.dumps(case)}: {json.dumps(to_builtins(sequel), separators=(',', ':'))}"
 
 
 def sequels_from(document: Mapping[str, Any]) -> Sequels:
-    """Returns the probes in a document that `dumped` made. Raises KeyError, TypeError or ValueError."""
-    return {
-        server: {
-            Case(case): Sequel(
-                probe=Probe(
-                    important=kept["important"],
-                    steps=kept["steps"],
-                    served=tuple((name, size) for name, size in kept["served"]),
-                ),
-                names=(kept["names"][0], kept["names"][1]),
-            )
-            for case, kept in cases.items()
-        }
-        for server, cases in document.items()
-    }
+    """Returns the probes in a document that `dumped` made. Raises ValueError."""
+    return convert(document, dict[str, dict[Case, Sequel]])
 
 
 def table(found: Sequels) -> str:
@@ -157,11 +129,11 @@ def _kind(cases: Mapping[Case, Sequel]) -> str:
 
 
 _KINDS = {
-    (Order.REQUESTED_FIRST, Order.REQUESTED_FIRST): "the one requested first comes first",
-    (Order.REQUESTED_LAST, Order.REQUESTED_LAST): "the one requested last comes first",
-    (Order.REQUESTED_LAST, Order.REQUESTED_FIRST): "the incremental one waits until the other is complete",
-    (Order.REQUESTED_FIRST, Order.REQUESTED_LAST): "the incremental one comes first",
-    (Order.SHARED, Order.SHARED): "both share the window",
+    (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_FIRST): "the one requested first comes first",
+    (Sharing.REQUESTED_LAST, Sharing.REQUESTED_LAST): "the one requested last comes first",
+    (Sharing.REQUESTED_LAST, Sharing.REQUESTED_FIRST): "the incremental one waits until the other is complete",
+    (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_LAST): "the incremental one comes first",
+    (Sharing.SHARED, Sharing.SHARED): "both share the window",
 }
 
 

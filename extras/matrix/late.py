@@ -4,45 +4,33 @@ docs/measured/matrix.json decides which servers read RFC 9218; the newest versio
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.loads.probe import Probe
+from priolab.analysis.judgement.layers import Layer
 from priolab.analysis.reports.summary import summarize
-from priolab.client.plan import PROBE_LEAST_BYTES, PlanKind
-from priolab.common.errors import StepFailed
-from priolab.common.home import ROOT
+from priolab.client import dialects
+from priolab.client.plan import PlanKind
 from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
+from priolab.experiments.commands.trial import Trial
 from priolab.experiments.execution.request import Arm
-from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.matrix import equal_urgency, late_document, matrix_files
-from priolab.extras.matrix.cells import Layer
 from priolab.extras.matrix.equal_urgency import Sequel, Sequels
 from priolab.extras.matrix.late_document import INVALID, Case
 from priolab.extras.matrix.matrix import Matrix
 
 _STEP = "the late urgent requests"
-_MATRIX = ROOT / "docs/measured/matrix.md"
-_DIALECT = "header+no7540"
+_DIALECT = dialects.parse("header+no7540")
 COMPARED = "nginx"
 """A server that does not read RFC 9218, for comparison."""
 
-_LOWATS = ("none", "16384")
-_COMMON = {"DIALECT": _DIALECT}
+_LOWATS = (None, 16384)
 _PAGES: Mapping[str, Mapping[str, str]] = {"late": {}, "tokens": {"GSO": "2"}}
 """The pages, each with further knobs. GSO=2: otherwise a packet buffer is larger than LOWAT=16384."""
 
-_PROBE = {
-    **_COMMON,
-    "PLAN": str(PlanKind.PROBE),
-    "SIZE": str(PROBE_LEAST_BYTES * 3 // 2),
-    "RELOADS": "0",
-    "RATE": "unlimited",
-    "DELAY": "0ms",
-    "LOWAT": "none",
-}
 EQUALS: Mapping[equal_urgency.Case, tuple[str, tuple[str, str]]] = {
     equal_urgency.Case.BOTH: ("twins", ("first", "second")),
     equal_urgency.Case.NEITHER: ("turns", ("first", "second")),
@@ -59,31 +47,23 @@ def fronts(matrix: Matrix) -> list[tuple[str, str]]:
     a client uses no other signal. A server that loses the order in the front comes once more, with BUFFERING=off.
     """
     older = {old.name for old, _ in matrix.successions()}
-    newest = {name: matrix.cells.get((name, _DIALECT)) for name in matrix.fronts if name not in older}
+    newest = {name: matrix.cells.get((name, str(_DIALECT))) for name in matrix.fronts if name not in older}
     compared = [name for name in newest if matrix.fronts[name].server == COMPARED]
     follow = [name for name, cell in newest.items() if cell and cell.honoured and name not in compared]
-    lose = [name for name in follow if matrix.cells[name, _DIALECT].layer is Layer.FRONT]
+    lose = [name for name in follow if matrix.cells[name, str(_DIALECT)].layer is Layer.FRONT]
     return [*((name, "on") for name in [*compared, *follow]), *((name, "off") for name in lose)]
 
 
 def arms(page: str, servers: Sequence[tuple[str, str]]) -> dict[Case, Arm]:
     """Returns the arms of all rows about a page. servers: as `fronts` returns them."""
+    loads = Trial(plan=PlanKind.LOADS, page=page, dialect=_DIALECT, loads=3)
+    trials = [replace(loads, lowat_bytes=each) for each in _LOWATS]
     return {
-        Case(server=server, buffering=buffering, lowat=lowat): Arm(
-            name=f"{server}-{buffering}-{lowat}",
-            knobs=with_defaults(
-                {
-                    **_COMMON,
-                    **_PAGES[page],
-                    "PAGE": page,
-                    "SERVER": server,
-                    "BUFFERING": buffering,
-                    "LOWAT": lowat,
-                }
-            ),
+        Case(server=server, buffering=buffering, lowat=trial.knobs["LOWAT"]): trial.arm(
+            f"{server}-{buffering}-{trial.knobs['LOWAT']}", **_PAGES[page], SERVER=server, BUFFERING=buffering
         )
         for server, buffering in servers
-        for lowat in _LOWATS
+        for trial in trials
     }
 
 
@@ -104,9 +84,8 @@ def measure(
 def probes(servers: Sequence[str], results: Path, report: Report) -> Sequels:
     """Runs the probes of two responses of the same urgency in the guest. Raises LabError, also if a run is not ok."""
     asked = {
-        (server, case): Arm(
-            name=f"{server}-{page}-{names[0]}",
-            knobs=with_defaults({**_PROBE, "PAGE": page, "FIRST": names[0], "SERVER": server}),
+        (server, case): Trial(page=page, dialect=_DIALECT, first=names[0]).arm(
+            f"{server}-{page}-{names[0]}", SERVER=server
         )
         for server in servers
         for case, (page, names) in EQUALS.items()
@@ -116,15 +95,14 @@ def probes(servers: Sequence[str], results: Path, report: Report) -> Sequels:
     for (server, case), arm in asked.items():
         record = found[arm.name]
         assert record is not None  # a probe that is ok has a record
-        made.setdefault(server, {})[case] = Sequel(probe=Probe.from_record(record), names=EQUALS[case][1])
+        made.setdefault(server, {})[case] = Sequel(
+            names=EQUALS[case][1], steps=record.steps, important=record.important, served=record.served
+        )
     return made
 
 
 def _measure(results: Path, report: Report) -> Findings:
-    matrix = matrix_files.earlier(_MATRIX)
-    if matrix is None:
-        raise StepFailed(_STEP, f"{_MATRIX.with_suffix('.json')} is missing; `make matrix` makes it")
-    servers = fronts(matrix)
+    servers = fronts(matrix_files.documented())
     late, pieces = (measure(page, servers, results, report) for page in _PAGES)
     equals = probes([server for server, buffering in servers if buffering == "on"], results, report)
     return Findings(

@@ -1,4 +1,4 @@
-"""Measures which servers keep the order that clients ask for: `make matrix` writes matrix.md, .html and .json.
+"""Measures which servers keep the order that clients ask for: `make matrix` writes matrix.md, .json and their page.
 
 matrix.toml, beside this file, names the servers and their versions. The study probes each of them in every dialect,
 which is a way for clients to state priorities. If the probes find that a server follows a dialect's priorities, the
@@ -11,7 +11,6 @@ of a document that is replaced are kept in a folder of its name, such as docs/me
 """
 
 import argparse
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,20 +19,22 @@ from priolab.analysis.loads.probe import Probe
 from priolab.analysis.loads.requested_share import asked_in
 from priolab.analysis.records.runs import Experiment, Run, load_environment
 from priolab.client import dialects
-from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.client.plan import PlanKind
+from priolab.client.priorities import Priorities
 from priolab.common.documents import check_document
 from priolab.common.errors import InvalidRun, ScenarioError, Unavailable
 from priolab.common.exit_codes import exit_code
+from priolab.common.formats.page import MAPS
 from priolab.common.formats.plan import Protocol
 from priolab.common.home import ROOT
-from priolab.experiments.commands.checked_run import run_checked_with
+from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
+from priolab.experiments.commands.trial import SIZE_BYTES, Trial
 from priolab.experiments.execution.cli_request import check_only, request_from
 from priolab.experiments.execution.labels import labels
-from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Arm, Request
-from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.experiments.execution.request import Arm
+from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
 from priolab.experiments.setup.http2_library import http2_library
 from priolab.experiments.setup.installed import lack_of
@@ -54,11 +55,10 @@ MAY_BE_CHOSEN = ("SERVER", "DIALECT", "FABRIC", "SHAPER", "RESULTS", "REUSE")
 
 _STEP = matrix_files.STEP
 _BESIDE = (".html", ".json")
-_SIZE = PROBE_LEAST_BYTES * 3 // 2
-_PROBE = {"PLAN": "probe", "RELOADS": "0", "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
-_LINK = {"RELOADS": "0", "LOWAT": "16384"}
-_WAYS = {"control": {"LOWAT": "none"}, "lowat": {}, "native": {"LOWAT": "none", "NATIVE": "on"}}
-"""Ways to limit unsent bytes in the kernel, each with its knobs: no limit, LOWAT, and the server's own mechanism."""
+_LINK = Trial(plan=PlanKind.LOADS, page=MAPS)
+_WAYS = {"control": _LINK, "lowat": replace(_LINK, lowat_bytes=16384), "native": replace(_LINK, native=True)}
+"""Ways to limit unsent bytes in the kernel, each with its loads: no limit, LOWAT, and the server's own mechanism."""
+_UNASKED = Trial(page=MAPS, priorities=Priorities.NONE)
 _OVER_HTTP3 = [str(dialect) for dialect in dialects.OVER_HTTP3 if dialect != dialects.PLAIN]
 """The dialects that differ over HTTP/3, where `plain` has the signals of `header`."""
 _ROLES = {Stimulus.USUAL: "probe", Stimulus.STRONG: "strong"}
@@ -71,7 +71,9 @@ _DIGITS = 12
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab matrix` to its parser."""
     parser.add_argument(
-        "file", type=Path, help="the .md file to write; the files .html and .json are written beside it"
+        "file",
+        type=Path,
+        help="the .md file to write; its .json and its page, .html, are written as well",
     )
     add_words(
         parser, "KNOB=VALUE", "SERVER and DIALECT, with one or more values (a,b); FABRIC, SHAPER, RESULTS or REUSE"
@@ -84,7 +86,7 @@ def _do(options: argparse.Namespace, report: Report) -> int:
 
 
 def write(options: argparse.Namespace, words: Mapping[str, str], report: Report) -> bool:
-    """Runs experiments that have no results yet, and writes options.file (.md), and beside it .html and .json.
+    """Runs experiments that have no results yet, and writes options.file (.md), its .json and its page.
 
     words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Returns True. Raises LabError.
     """
@@ -100,10 +102,12 @@ def write(options: argparse.Namespace, words: Mapping[str, str], report: Report)
     rest = {name: word for name, word in words.items() if name not in ("SERVER", "DIALECT")}
     request = request_from({"REUSE": "yes", **rest, "SAMPLE": "none", "CONTROL": "no"})
     report.say(f"{len(servers)} servers, {len(asked)} dialects")
-    probes = _runs(replace(request, name=f"{_STEP}-probes", arms=tuple(probing(servers, asked))), "probes", report)
+    probes = run_checked(
+        replace(request, name=f"{_STEP}-probes", arms=tuple(probing(servers, asked))), report, steps=False
+    )
     loading = replace(request, name=_STEP, arms=tuple(_loading(servers, asked, probes)))
     libraries = {server.name: http2_library(server) for server in servers}
-    loads = _runs(loading, "loads", report)
+    loads = run_checked(loading, report, steps=False)
     found = matrix_of([probes, loads], absent, libraries)
     if earlier and {"SERVER", "DIALECT"} & set(words):
         found = together(earlier, found)
@@ -165,14 +169,13 @@ def probing(servers: Sequence[Server], named: Iterable[str]) -> Iterator[Arm]:
     """
     known_as = _labels(servers)
     for server in servers:
-        name, label = server.name, known_as[server.name]
-        for dialect in _spoken(server, named):
-            for stimulus in stimuli_of(dialects.parse(dialect), Protocol(server.protocol)):
-                for priority in ("spdy", "swap"):
-                    role, page = f"{_ROLES[stimulus]}-{priority}", str(stimulus)
-                    yield _arm(name, label, dialect, role, _PROBE, PRIORITY=priority, PAGE=page)
-        yield _arm(name, label, UNASKED, "probe", _PROBE, PRIORITY="none")
-        yield _arm(name, label, UNASKED, "probe-reversed", _PROBE, PRIORITY="none", FIRST="script")
+        label = known_as[server.name]
+        for dialect in map(dialects.parse, _spoken(server, named)):
+            for stimulus in stimuli_of(dialect, Protocol(server.protocol)):
+                for trial in Trial(page=stimulus, dialect=dialect).pair:
+                    yield _arm(server, label, trial, f"{_ROLES[stimulus]}-{trial.priorities}")
+        yield _arm(server, label, _UNASKED, "probe")
+        yield _arm(server, label, replace(_UNASKED, first=SCRIPT), "probe-reversed")
 
 
 def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment) -> Iterator[Arm]:
@@ -190,12 +193,10 @@ def _loading(servers: Sequence[Server], named: Iterable[str], probes: Experiment
             asked = {role: _probe(of_cell[f"probe-{role}"]) for role in USUAL}
             if probes_reading(asked, USUAL).honoured:
                 for way in ways:
-                    for priority in ("spdy", "swap"):
-                        yield _arm(
-                            server.name, label, dialect, f"{way}-{priority}", _LINK | _WAYS[way], PRIORITY=priority
-                        )
+                    for trial in replace(_WAYS[way], dialect=dialects.parse(dialect)).pair:
+                        yield _arm(server, label, trial, f"{way}-{trial.priorities}")
         for way in ("control", "lowat"):
-            yield _arm(server.name, label, UNASKED, way, _LINK | _WAYS[way], PRIORITY="none")
+            yield _arm(server, label, replace(_WAYS[way], priorities=Priorities.NONE), way)
 
 
 def _has_native(server: Server) -> bool:
@@ -208,30 +209,9 @@ def _labels(servers: Iterable[Server]) -> dict[str, str]:
     return labels([server.name for server in servers], is_folder)
 
 
-def _arm(server: str, label: str, dialect: str, role: str, words: Mapping[str, str], **more: str) -> Arm:
-    asked = {"SERVER": server} if dialect == UNASKED else {"SERVER": server, "DIALECT": dialect}
-    knobs = with_defaults({"SIZE": str(_SIZE), **words, **asked, **more})
-    return Arm(name=f"{label}.{dialect}.{role}".replace("+", "-"), knobs=knobs)
-
-
-def _runs(request: Request, noun: str, report: Report) -> Experiment:
-    began_s, done, bad = time.monotonic(), 0, 0
-
-    def line() -> str:
-        return f"{done} of {len(request.arms)} {noun}, {time.monotonic() - began_s:.0f} s" + (
-            f", {bad} not ok" if bad else ""
-        )
-
-    with report.ticking(line) as tick:
-
-        def ended(name: str, status: str, reason: str | None) -> None:
-            nonlocal done, bad
-            done, bad = done + 1, bad + (status != "ok")
-            if status != "ok":
-                report.say(f"{name}: {status} - {reason}", "red")
-            tick()
-
-        return run_checked_with(request, Progress(step=lambda *_: tick(), ended=ended, reused=report.reused))
+def _arm(server: Server, label: str, trial: Trial, role: str) -> Arm:
+    dialect = UNASKED if trial.priorities is Priorities.NONE else trial.dialect
+    return trial.arm(f"{label}.{dialect}.{role}", SERVER=server.name, SIZE=str(SIZE_BYTES))
 
 
 _Cells = dict[tuple[str, str], dict[str, Run]]

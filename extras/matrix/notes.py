@@ -12,12 +12,11 @@ from pathlib import Path
 
 from msgspec import Struct, convert
 
-from priolab.analysis.loads.server_behaviour import OwnOrder, Reading
-from priolab.extras.matrix.cells import STRONG, Cell, Layer, Outcome
+from priolab.analysis.judgement.layers import Layer, Outcome
+from priolab.analysis.judgement.order import OwnOrder, Reading, equal
+from priolab.extras.matrix.cells import STRONG, Cell
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.words import crossing_words, probe_words
-
-_UNEVENLY = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +56,7 @@ class _Note(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             and self.own_order in (None, cell.own_order)
             and self.outcome in (None, cell.outcome(cell.lowat))
             and (not self.strong or cell.strong_shares is not None)
-            and (not self.uneven or abs(cell.probes["none"].important_share - 0.5) > _UNEVENLY)
+            and (not self.uneven or not equal(share := cell.probes["none"].important_share, 1 - share))
         )
 
 

@@ -1,4 +1,4 @@
-"""Writes the matrix as one HTML file, which needs no network: to sort, to filter, with small timelines.
+"""The matrix as one HTML file, which needs no network: to sort, to filter, with small timelines.
 
 Pure, but for page.html, page.css and page.js, which it reads: frame and prose, style, script. All results are in the
 page without its script, too; the script sorts rows and hides rows, columns and cells.
@@ -6,14 +6,14 @@ page without its script, too; the script sorts rows and hides rows, columns and 
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import groupby
 from pathlib import Path
 from string import Template
 
 from priolab.analysis.figures.palette import GRID, INK, QUIET, RESOURCES, ink_on
-from priolab.analysis.loads.server_behaviour import Reading
-from priolab.extras.matrix.cells import Cell, Layer
-from priolab.extras.matrix.changes import Change, changes, unchanged
+from priolab.analysis.judgement.layers import Layer
+from priolab.analysis.judgement.order import Reading
+from priolab.extras.matrix.cells import Cell
+from priolab.extras.matrix.changes import HEAD, Change, by_versions, unchanged
 from priolab.extras.matrix.crossing import Crossing
 from priolab.extras.matrix.evidence import WAY_NAMES, Sent, evidence
 from priolab.extras.matrix.matrix import Front, Matrix
@@ -24,8 +24,8 @@ from priolab.extras.matrix.words import MARKS, anchor, measured_words, reading_w
 _COLOURS = {Layer.NOWHERE: "#00664b", Layer.SOCKET: "#1f9384", Layer.FRONT: "#ddcc77", Layer.SERVER: "#e4e4e4"}
 _RANKS = {layer: rank for rank, layer in enumerate(_COLOURS)}
 
-RUNS = "../../results/matrix-runs"
-"""The path from docs/measured/ to the folder with links to the runs, if RESULTS is the default."""
+RUNS = "../results/matrix-runs"
+"""The path from build/ to the folder with links to the runs, if RESULTS is the default."""
 
 _INKS = f":root {{ --ink: {INK}; --quiet: {QUIET}; --grid: {GRID}; }}"
 
@@ -134,14 +134,11 @@ def _crossings(matrix: Matrix, cell: Cell) -> list[tuple[str, Crossing]]:
 def _changes(matrix: Matrix) -> str:
     if not matrix.successions():
         return ""
-    head = "".join(
-        f'<th scope="col">{name}</th>'
-        for name in ("measurement", "dialects", "before", "after", "frames before", "frames after")
-    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in HEAD)
     groups = "\n".join(
         f'<tbody data-server="{escape(old.server)}"><tr><th colspan="6" scope="rowgroup"><span>'
         f"{escape(old.words)} \u2192 {escape(new.words)}</span></th></tr>\n{_group(found)}</tbody>"
-        for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new))
+        for old, new, found in by_versions(matrix)
     )
     same = ", ".join(f"{old.words} \u2192 {new.words}" for old, new in unchanged(matrix))
     return f"""<h2>What changed between versions</h2>

@@ -1,12 +1,11 @@
 """The matrix as a Markdown table, and the marked places of docs/measured/matrix.md. Pure."""
 
 from collections.abc import Callable, Iterator
-from itertools import groupby
 
 from priolab.analysis.reports.markdown import Table, filled
 from priolab.common.amounts import seconds
-from priolab.extras.matrix.cells import STRONG, Cell, Pair, own_order_on_link
-from priolab.extras.matrix.changes import changes, unchanged
+from priolab.extras.matrix.cells import STRONG, Cell, Pair
+from priolab.extras.matrix.changes import HEAD, by_versions, unchanged
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.notes import notes
 from priolab.extras.matrix.words import MARKS, WAYS, anchor, measured_words, reading_words
@@ -31,8 +30,8 @@ def _word(cell: Cell | None, page_name: str | None) -> str:
     return f"[{told}]({page_name}#{anchor(cell)})" if page_name else told
 
 
-def places(matrix: Matrix, page_name: str = "matrix.html") -> dict[str, str]:
-    """Returns the marked places of docs/measured/matrix.md. page_name: the file of the page."""
+def places(matrix: Matrix, page_name: str | None = None) -> dict[str, str]:
+    """Returns the marked places of docs/measured/matrix.md. page_name: as for `table`."""
     explained = (f"**{each.names}** in {each.dialects}: {each.text} {each.frames}" for each in notes(matrix))
     return {
         "measured": measured_words(matrix),
@@ -55,10 +54,9 @@ def _asked(matrix: Matrix) -> Table:
 
 
 def _changed(matrix: Matrix) -> Iterator[str]:
-    head = ("measurement", "dialects", "before", "after", "frames before", "frames after")
-    for (old, new), found in groupby(changes(matrix), lambda change: (change.old, change.new)):
+    for old, new, found in by_versions(matrix):
         yield f"### {old.words} to {new.words}"
-        yield Table(head=head, rows=tuple(change.told for change in found)).markdown()
+        yield Table(head=HEAD, rows=tuple(change.told for change in found)).markdown()
     if same := [f"{old.words} and {new.words}" for old, new in unchanged(matrix)]:
         yield filled(f"No difference: {'; '.join(same)}.")
 
@@ -83,7 +81,7 @@ def _own_orders(matrix: Matrix) -> Table:
                 front.version,
                 cell.own_order,
                 *(f"{cell.probes[role].important_share:.0%}" for role in ("none", "reversed")),
-                own_order_on_link(unasked),
+                unasked.own_order,
                 seconds(unasked.script_first_ms),
                 seconds(unasked.script_last_ms),
                 seconds(unasked.image_last_ms),

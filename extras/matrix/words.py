@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from urllib.parse import quote
 
-from priolab.analysis.loads.server_behaviour import Reading
+from priolab.analysis.judgement.layers import Layer
+from priolab.analysis.judgement.order import Reading
 from priolab.common.amounts import kibibytes
-from priolab.extras.matrix.cells import Cell, Layer
+from priolab.extras.matrix.cells import Cell
 from priolab.extras.matrix.crossing import Crossing
 from priolab.extras.matrix.matrix import Matrix
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.analysis.loads.server_behaviour import Reading
+from priolab.analysis.judgement.order import Reading
 from priolab.client.plan import PROBE_LEAST_BYTES
 from priolab.experiments.cli import main
 from priolab.proxy.front import FrontSettings

@@ -8,8 +8,7 @@ from pathlib import Path
 from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.extras.gate.expectations import Check
-from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
+from priolab.extras.gate.checks import DEFAULT, Check, read_expectations
 from priolab.extras.gate.faults import Fault as Named
 from priolab.extras.gate.judging import Result, judged
 from priolab.extras.gate.runs import request_of, seen_of

@@ -21,7 +21,7 @@ from priolab.common.cache import new_folder
 from priolab.common.cache_folder import cache_folder
 from priolab.common.home import ROOT
 from priolab.experiments.setup.user_files import digest_of
-from priolab.extras.gate.expectations_file import read_expectations
+from priolab.extras.gate.checks import read_expectations
 from tests.support.lab import Lab, priolab_here
 
 pytestmark = pytest.mark.usefixtures("guest")

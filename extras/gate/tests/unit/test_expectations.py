@@ -7,10 +7,8 @@ import pytest
 from priolab.common.errors import ScenarioError
 from priolab.experiments.cli import main
 from priolab.experiments.scenario.knobs import scenario_from
+from priolab.extras.gate.checks import DEFAULT, KINDS, read_expectations
 from priolab.extras.gate.command import split
-from priolab.extras.gate.expectations import Late, Order
-from priolab.extras.gate.expectations_file import DEFAULT, read_expectations
-from priolab.extras.gate.runs import knobs_of
 
 _HEAD = "format = 1\n"
 _CHECK = '[[check]]\nkind = "urgency"\n'
@@ -26,11 +24,11 @@ def written(folder: Path, text: str) -> Path:
 def test_the_default() -> None:
     """The default file has every kind of check, and each of its trials is a scenario that the lab accepts."""
     read = read_expectations(DEFAULT)
-    assert [each.kind for each in read.check] == ["urgency", "incremental", "update", "reset", "connections", "late"]
-    trials = [trial for check in read.check for trial in check.trials()]
+    assert [each.kind for each in read.check] == list(KINDS)
+    trials = [trial for check in read.check for _, trial in check.trials()]
     assert len(trials) == 10
     for trial in trials:
-        assert str(scenario_from(knobs_of(trial)).plan) == trial.plan
+        assert str(scenario_from(trial.knobs).plan) == trial.plan
 
 
 def test_values(tmp_path: Path) -> None:
@@ -38,10 +36,9 @@ def test_values(tmp_path: Path) -> None:
     text = f'{_HEAD}[[check]]\nkind = "urgency"\ndialect = "plain"\nmust = "followed"\n'
     text += '[[check]]\nkind = "late"\npage = "news"\nnative = true\nloads = 1\n'
     urgency, late = read_expectations(written(tmp_path, text)).check
-    assert (urgency.dialect, urgency.must) == ("plain", Order.FOLLOWED)
-    assert isinstance(late, Late)
-    (trial,) = late.trials()
-    assert knobs_of(trial) == {
+    assert (urgency.dialect, urgency.must) == ("plain", "followed")
+    ((_, trial),) = late.trials()
+    assert trial.knobs == {
         "PLAN": "loads",
         "PAGE": "news",
         "DIALECT": "header",
@@ -83,6 +80,11 @@ def test_values(tmp_path: Path) -> None:
             "check 1: dialect headre: a part is unknown or repeated; allowed: parts",
         ),
         (_HEAD + '[[check]]\nkind = "update"\ndialect = "header"\n', "check 1: header changes no priority; allowed: "),
+        (
+            _HEAD + _CHECK + 'page = "maps"\n',
+            "check 1: page is not allowed in a check urgency; allowed: kind, dialect, must",
+        ),
+        (_HEAD + '[[check]]\ndialect = "header"\n', "check 1: kind=nothing is not allowed; allowed: urgency, incr"),
         (_HEAD + '[[check]]\nkind = "late"\nlowat = 0\n', "check 1: lowat=0 is not allowed; allowed: 1 to 4294967295"),
         (_HEAD + '[[check]]\nkind = "late"\npage = "mops"\n', "page=mops is not allowed; allowed: "),
         (_HEAD + '[[check]]\nkind = "late"\npage = "no.toml"\n', ": page=no.toml is not allowed; allowed: "),

@@ -9,25 +9,21 @@ from priolab.client.dialects import PLAIN
 from priolab.common.formats.events import Event, Kind
 from priolab.experiments.commands import probe
 from priolab.experiments.scenario.pages import Parameters, page_of
-from priolab.extras.gate.expectations import (
-    Check,
-    Connections,
-    Incremental,
-    Late,
-    Order,
-    Reset,
-    Sharing,
-    Update,
-    Urgency,
-)
-from priolab.extras.gate.faults import MEANING, Fault
-from priolab.extras.gate.judging import Finding, Result, judged, trial_key
+from priolab.extras.gate.checks import Check
+from priolab.extras.gate.faults import Fault
+from priolab.extras.gate.judging import Finding, Result, judged
 from priolab.extras.gate.seen import Seen
 
 _SIZE = 400_000
 _STEPS = 40
 _PARAMETERS = Parameters(size_bytes=_SIZE, script_delay_ns=0)
-ALL: tuple[Check, ...] = (Urgency(), Incremental(), Update(), Reset(), Connections())
+ALL: tuple[Check, ...] = (
+    Check(kind="urgency"),
+    Check(kind="incremental"),
+    Check(kind="update"),
+    Check(kind="reset"),
+    Check(kind="connections"),
+)
 
 
 def event(t_ns: int, kind: Kind, **fields: object) -> Event:
@@ -53,9 +49,9 @@ def found(shares: dict[str, tuple[float, ...]], checks: tuple[Check, ...] = ALL)
     """Judge the checks with the second resource's shares in the trials of each kind of check."""
     seen = {}
     for check in checks:
-        for trial, share in zip(check.trials(), shares[check.kind], strict=True):
+        for (role, trial), share in zip(check.trials(), shares[check.kind], strict=True):
             page = page_of(trial.page, _PARAMETERS)
-            seen[trial_key(check, trial)] = Seen(trial=trial, events=probe_events(share), page=page)
+            seen[check.name, role] = Seen(trial=trial, events=probe_events(share), page=page)
     return judged(checks, seen)
 
 
@@ -106,12 +102,17 @@ def test_what_follows() -> None:
 
 def test_what_follows_in_another_dialect() -> None:
     """The failure of a check follows only from the check `urgency` of a dialect that is part of its own."""
-    checks: tuple[Check, ...] = (Urgency(dialect="plain"), Urgency(), Update(), Reset(dialect="plain"))
+    checks: tuple[Check, ...] = (
+        Check(kind="urgency", dialect="plain"),
+        Check(kind="urgency"),
+        Check(kind="update"),
+        Check(kind="reset", dialect="plain"),
+    )
     seen = {}
     for check, shares in zip(checks, [(0, 0, 0, 0), (1, 0), (0, 1), (0, 0)], strict=True):
-        for trial, share in zip(check.trials(), shares, strict=True):
+        for (role, trial), share in zip(check.trials(), shares, strict=True):
             page = page_of(trial.page, _PARAMETERS)
-            seen[trial_key(check, trial)] = Seen(trial=trial, events=probe_events(share), page=page)
+            seen[check.name, role] = Seen(trial=trial, events=probe_events(share), page=page)
     faults = [each.faults for each in judged(checks, seen)]
     assert faults == [(Fault.IGNORES_URGENCY,), (), (Fault.FORGETS_UPDATES,), ()]
 
@@ -135,7 +136,10 @@ def test_weights(
 
     The frames are those of the probe in which the stream asked for first got the least.
     """
-    checks: tuple[Check, ...] = (Urgency(dialect="plain"), Urgency(dialect="plain+reprioritize", must=Order.FOLLOWED))
+    checks: tuple[Check, ...] = (
+        Check(kind="urgency", dialect="plain"),
+        Check(kind="urgency", dialect="plain+reprioritize", must="followed"),
+    )
     finding, lenient = found({"urgency": (*usual, *strong)}, checks)
     assert (finding.faults, lenient.passed) == (faults, followed)
     assert "weights 183:147 ask for 55%; the stream asked for first got" in finding.reason
@@ -145,7 +149,7 @@ def test_weights(
 def test_gate_and_probe_agree() -> None:
     """The words of gate and `priolab probe` for the same shares are the same, in each dialect."""
     for shares in ((55, 46, 88, 12), (60, 49, 3, 95), (100, 0, 100, 0), (50, 50, 50, 50)):
-        checks: tuple[Check, ...] = (Urgency(dialect="plain"),)
+        checks: tuple[Check, ...] = (Check(kind="urgency", dialect="plain"),)
         (finding,) = found({"urgency": tuple(share / 100 for share in shares)}, checks)
         probes = iter(
             Probe(important="second", steps=_STEPS, served=(("second", s), ("first", 100 - s))) for s in shares
@@ -156,7 +160,7 @@ def test_gate_and_probe_agree() -> None:
 
 def test_other_expectations() -> None:
     """A server that shares by weight passes `followed`; one that sends streams in turn passes `in turn`."""
-    checks: tuple[Check, ...] = (Urgency(must=Order.FOLLOWED), Incremental(must=Sharing.IN_TURN))
+    checks: tuple[Check, ...] = (Check(kind="urgency", must="followed"), Check(kind="incremental", must="in turn"))
     assert [each.passed for each in found({"urgency": (0.7, 0.3), "incremental": (0,)}, checks)] == [True, True]
     findings = found({"urgency": (0.7, 0.3), "incremental": (0.5,)}, checks)
     assert findings[1].faults == (Fault.TAKES_TURNS,)
@@ -164,11 +168,11 @@ def test_other_expectations() -> None:
 
 def test_no_result() -> None:
     """A trial without a result is an error of its check, with its reason; it is no fault of the scheduler."""
-    checks: tuple[Check, ...] = (Urgency(),)
+    checks: tuple[Check, ...] = (Check(kind="urgency"),)
     page = page_of("pair", _PARAMETERS)
     seen = {
-        trial_key(checks[0], trial): Seen(trial=trial, events=(), page=page, failure="it ended")
-        for trial in checks[0].trials()
+        (checks[0].name, role): Seen(trial=trial, events=(), page=page, failure="it ended")
+        for role, trial in checks[0].trials()
     }
     (finding,) = judged(checks, seen)
     assert (finding.passed, finding.error, finding.text, finding.faults) == (False, True, "it ended", ())
@@ -176,26 +180,26 @@ def test_no_result() -> None:
 
 def test_the_frames_until_a_trial_failed() -> None:
     """A load that stalls has the frames until then; it starves nobody if the important resource is incomplete, too."""
-    late = Late()
-    (trial,) = late.trials()
+    late = Check(kind="late")
+    ((role, trial),) = late.trials()
     events = [event(0, Kind.REQUEST_SENT, stream_id=3, resource="script", detail="priority: u=2")]
     seen = Seen(trial=trial, events=events, page=page_of("maps", _PARAMETERS), failure="it took longer")
-    (finding,) = judged((late,), {trial_key(late, trial): seen})
+    (finding,) = judged((late,), {(late.name, role): seen})
     assert (finding.error, finding.faults) == (True, ())
     assert finding.frames == ("   0.000 s  HEADERS stream 3 script, priority: u=2",)
 
 
 def test_not_checked() -> None:
     """A check without trials is not made; if no check is made the gate does not pass."""
-    (finding,) = judged((Late(),), {})
+    (finding,) = judged((Check(kind="late"),), {})
     assert finding.passed is None
     assert not Result(target="x", title="y", findings=(finding,), took_s=1.0).passed
 
 
 def test_a_load_that_starves() -> None:
     """If a load fails with the important resource complete and nothing of the others, the server starves them."""
-    late = Late()
-    (trial,) = late.trials()
+    late = Check(kind="late")
+    ((role, trial),) = late.trials()
     events = [
         event(0, Kind.LOAD_STARTED),
         event(1, Kind.DATA_HEADER, stream_id=3, resource="script", size_bytes=9),
@@ -203,7 +207,7 @@ def test_a_load_that_starves() -> None:
         event(2, Kind.ENDED, stream_id=3, resource="script"),
     ]
     seen = Seen(trial=trial, events=events, page=page_of("maps", _PARAMETERS), failure="it took longer")
-    (finding,) = judged((late,), {trial_key(late, trial): seen})
+    (finding,) = judged((late,), {(late.name, role): seen})
     assert finding.faults == (Fault.STARVES,)
     assert not finding.error
     assert "DATA of stream 3 script: 9 bytes, 1 frame" in finding.frames[-1]
@@ -212,7 +216,7 @@ def test_a_load_that_starves() -> None:
 def test_frames() -> None:
     """The frames of a probe: requests with priorities, the turns of the streams, how often the windows grew."""
     page = page_of("pair", _PARAMETERS)
-    (trial, _) = Urgency().trials()
+    ((_, trial), _) = Check(kind="urgency").trials()
     frames = Seen(trial=trial, events=probe_events(0.5), page=page).frames()
     assert [line.split("s  ")[1] for line in frames[:3]] == [
         "HEADERS stream 1 first, priority: u=2",
@@ -231,4 +235,4 @@ def test_every_share_has_a_judgement(pair: tuple[float, float], twins: float) ->
     shares: dict[str, tuple[float, ...]] = {**dict.fromkeys(SOUND, pair), "incremental": (twins,)}
     for finding in found(shares):
         assert finding.passed or finding.faults or "follows" in finding.text
-        assert all(MEANING[fault] in finding.text for fault in finding.faults)
+        assert all(fault.meaning in finding.text for fault in finding.faults)

@@ -6,15 +6,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from priolab.extras.gate.expectations import Connections, Late, Reset, Urgency
+from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.judging import Finding, Result
 from priolab.extras.gate.reports import junit, lines, summary, verdict
 
 FINDINGS = (
-    Finding(check=Urgency(), passed=True, reason="strict"),
+    Finding(check=Check(kind="urgency"), passed=True, reason="strict"),
     Finding(
-        check=Reset(),
+        check=Check(kind="reset"),
         passed=False,
         reason="ignored: <b>|x",
         faults=(Fault.LOST_BY_RESET,),
@@ -22,8 +22,8 @@ FINDINGS = (
         ledger="the script waited",
         folders=("results/a",),
     ),
-    Finding(check=Connections(), passed=False, error=True, reason="it ended: \x1b[31m"),
-    Finding(check=Late(), passed=None, reason="needs a link"),
+    Finding(check=Check(kind="connections"), passed=False, error=True, reason="it ended: \x1b[31m"),
+    Finding(check=Check(kind="late"), passed=None, reason="needs a link"),
 )
 RESULT = Result(target="./<front>", title="mine", findings=FINDINGS, took_s=7.25)
 
@@ -66,7 +66,7 @@ def test_one_reason_for_several_checks() -> None:
     reasons = {"urgency": "it ended (log: a/b): line 1", "reset": "it ended (log: c/d): line 1", "late": "it ended"}
     found = tuple(
         Finding(check=check, passed=False, error=True, reason=reasons[check.kind], frames=("HEADERS",))
-        for check in (Urgency(), Reset(), Late())
+        for check in (Check(kind="urgency"), Check(kind="reset"), Check(kind="late"))
     )
     result = replace(RESULT, findings=found)
     assert list(lines(result))[:-1] == [
@@ -106,5 +106,5 @@ def test_no_check_could_be_made() -> None:
 @pytest.mark.parametrize("passed", [True, False])
 def test_passed(passed: bool) -> None:  # noqa: FBT001
     """A single failed check fails the gate."""
-    findings = (FINDINGS[0], Finding(check=Reset(), passed=passed, reason=""))
+    findings = (FINDINGS[0], Finding(check=Check(kind="reset"), passed=passed, reason=""))
     assert Result(target="x", title="y", findings=findings, took_s=1.0).passed is passed

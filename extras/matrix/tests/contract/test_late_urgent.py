@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from priolab.analysis.judgement.order import Sharing
 from priolab.analysis.reports.markdown import places
 from priolab.common.home import ROOT
-from priolab.extras.matrix.equal_urgency import Case, Order, Sequels, dumped, sequels_from
+from priolab.extras.matrix.equal_urgency import Case, Sequels, dumped, sequels_from
 from priolab.extras.matrix.late import COMPARED, fronts
 from priolab.extras.matrix.late_document import equal_places
 from priolab.extras.matrix.matrix_files import earlier
@@ -44,6 +45,6 @@ def test_the_probes_are_whole(recorded: Sequels) -> None:
     for cases in recorded.values():
         assert list(cases) == list(Case)
         for case, each in cases.items():
-            assert {name for name, _ in each.probe.served} <= set(each.names), case
+            assert {name for name, _ in each.served} <= set(each.names), case
     (compared,) = (cases for server, cases in recorded.items() if server.startswith(COMPARED))
-    assert {each.order for each in compared.values()} == {Order.SHARED}
+    assert {each.order for each in compared.values()} == {Sharing.SHARED}

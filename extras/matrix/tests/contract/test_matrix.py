@@ -9,10 +9,11 @@ import pytest
 
 from priolab.analysis.reports.markdown import places
 from priolab.common.formats.reading import read_document
-from priolab.extras.matrix import page, text
+from priolab.extras.matrix import text
 from priolab.extras.matrix.document import document, dumped, matrix_from
 from priolab.extras.matrix.edition import EDITION_FORMAT, Edition, dumped_edition
 from priolab.extras.matrix.matrix import Matrix
+from priolab.extras.matrix.site import PAGE, for_site
 from tests.support.documented import DOCS, documented
 from tests.support.schemas import validator
 
@@ -75,10 +76,9 @@ def test_every_verdict_follows_from_frames(recorded: Matrix) -> None:
 
 
 def test_documents_of_one_matrix(recorded: Matrix) -> None:
-    """docs/measured/matrix.md, .html and .json are those of the recorded frames."""
+    """docs/measured/matrix.md and .json are those of the recorded frames."""
     assert (DOCS / "matrix.json").read_text() == dumped(documented())
     assert places((DOCS / "matrix.md").read_text()) == text.places(recorded)
-    assert (DOCS / "matrix.html").read_text() == page.html(recorded)
 
 
 def test_the_frames_are_whole(recorded: Matrix) -> None:
@@ -99,9 +99,10 @@ def test_the_frames_are_whole(recorded: Matrix) -> None:
 
 
 def test_each_cell_has_its_place(recorded: Matrix) -> None:
-    """Each cell of matrix.md links to a place in matrix.html, where its evidence is; no place is there twice."""
-    linked = re.findall(r"\]\(matrix\.html#([^)]+)\)", (DOCS / "matrix.md").read_text())
-    places = re.findall(r'<td id="([^"]+)"', (DOCS / "matrix.html").read_text())
+    """In the site each cell of matrix.md links to a place in the page, where its evidence is; no place is twice."""
+    document, shown = for_site((DOCS / "matrix.md").read_text(), PAGE)
+    linked = re.findall(rf"\]\({PAGE}#([^)]+)\)", document)
+    places = re.findall(r'<td id="([^"]+)"', shown)
     assert sorted(linked) == sorted(places) == sorted(set(places))
     assert len(places) == len(recorded.cells)
     assert "nginx@sid-chrome+header" in places

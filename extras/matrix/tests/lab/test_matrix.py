@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from priolab.analysis.loads.server_behaviour import OwnOrder, Reading, own_order, reading
-from priolab.analysis.loads.server_behaviour import together as word_for_both
+from priolab.analysis.judgement.order import OwnOrder, Reading, own_order, reading
+from priolab.analysis.judgement.order import together as word_for_both
 from priolab.client.priorities import Priorities
 from priolab.common.home import ROOT
 from priolab.experiments.commands.checked_run import run_checked

@@ -1,4 +1,4 @@
-"""docs/measured/matrix.html in a real browser: without a network it sorts and filters, and fits the window."""
+"""The page of matrix.json in a real browser: without a network it sorts and filters, and fits the window."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,21 +6,25 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.support.documented import DOCS, documented
+from priolab.extras.matrix.matrix_files import documented as documented_matrix
+from priolab.extras.matrix.page import html
+from tests.support.documented import documented
 from tests.support.visits import violations
 
 HIGH_AND_WIDE = [(1280, 800), (390, 844)]
 
 
 @pytest.fixture(scope="module", params=HIGH_AND_WIDE, ids=["desk", "phone"])
-def page(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Page]:
+def page(request: pytest.FixtureRequest, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     """Open the page without a network; fail at the end if the browser reported an error."""
     width, height = request.param
+    file = tmp_path_factory.mktemp("page") / "matrix.html"
+    file.write_text(html(documented_matrix()))
     with browser.new_context(viewport={"width": width, "height": height}, offline=True, bypass_csp=True) as context:
         opened, errors = context.new_page(), list[str]()
         opened.on("console", lambda message: errors.append(message.text))
         opened.on("pageerror", lambda error: errors.append(str(error)))
-        opened.goto((DOCS / "matrix.html").as_uri())
+        opened.goto(file.as_uri())
         yield opened
         assert errors == []
 
@@ -99,7 +103,7 @@ def test_a_link_to_a_cell(page: Page) -> None:
     assert f"version {row['version']}, digest {row['digest']}" in told
     assert "make matrix SERVER=nginx@sid DIALECT=chrome+header" in told
     runs = evidence.get_by_role("link", name="probe-spdy").get_attribute("href")
-    assert runs == "../../results/matrix-runs/nginx@sid.chrome-header.probe-spdy/"
+    assert runs == "../results/matrix-runs/nginx@sid.chrome-header.probe-spdy/"
     evidence.get_by_role("link", name="sent by the client").click()
     sent = page.locator("details:target")
     assert "HEADERS, image: weight 147" in sent.inner_text()

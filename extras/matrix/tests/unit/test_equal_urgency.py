@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from priolab.analysis.loads.probe import Probe
-from priolab.extras.matrix.equal_urgency import Case, Order, Sequel, dumped, reading, sequels_from, table
+from priolab.analysis.judgement.order import Sharing
+from priolab.extras.matrix.equal_urgency import Case, Sequel, dumped, reading, sequels_from, table
 
 KIB = 1024
 NAMES = ("one", "other")
@@ -14,7 +14,7 @@ NAMES = ("one", "other")
 
 def sequel(*served: tuple[str, int]) -> Sequel:
     """Return a probe with these bytes, of the responses in NAMES."""
-    return Sequel(probe=Probe(important="one", steps=10, served=served), names=NAMES)
+    return Sequel(names=NAMES, steps=10, important="one", served=served)
 
 
 TURNS = sequel(("one", 80 * KIB))
@@ -25,19 +25,19 @@ SHARE = sequel(*[("one", 8 * KIB), ("other", 8 * KIB)] * 5)
 @pytest.mark.parametrize(
     ("found", "order", "words"),
     [
-        (TURNS, Order.REQUESTED_FIRST, "the first, then the second"),
-        (BACK, Order.REQUESTED_LAST, "the second, then the first"),
-        (sequel(("one", 96), ("other", 4)), Order.REQUESTED_FIRST, "the first, then the second"),
-        (SHARE, Order.SHARED, "shared 50:50 %, 8 KiB at a time"),
+        (TURNS, Sharing.REQUESTED_FIRST, "the first, then the second"),
+        (BACK, Sharing.REQUESTED_LAST, "the second, then the first"),
+        (sequel(("one", 96), ("other", 4)), Sharing.REQUESTED_FIRST, "the first, then the second"),
+        (SHARE, Sharing.SHARED, "shared 50:50 %, 8 KiB at a time"),
         (
             sequel(("one", 16 * KIB), ("other", 8 * KIB), ("one", 16 * KIB)),
-            Order.SHARED,
+            Sharing.SHARED,
             "shared 80:20 %, 16 KiB at a time",
         ),
-        (sequel(("other", 90 * KIB), ("one", 10 * KIB)), Order.UNEVEN, "shared unevenly 10:90 %, 50 KiB at a time"),
+        (sequel(("other", 90 * KIB), ("one", 10 * KIB)), Sharing.UNEVEN, "shared unevenly 10:90 %, 50 KiB at a time"),
     ],
 )
-def test_orders(found: Sequel, order: Order, words: str) -> None:
+def test_orders(found: Sequel, order: Sharing, words: str) -> None:
     """The order follows from the share of the response that was requested first."""
     assert (found.order, found.words) == (order, words)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from priolab.analysis.loads.server_behaviour import Reading
+from priolab.analysis.judgement.order import Reading
 from priolab.extras.matrix.document import document, matrix_from
 from priolab.extras.matrix.kept_rows import together
 from priolab.extras.matrix.matrix import Front, Matrix

@@ -10,7 +10,7 @@ from priolab.common.errors import LabError
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import document_of
 from priolab.experiments.execution.request import Arm
-from priolab.extras.matrix import late
+from priolab.extras.matrix import late, matrix_files
 from priolab.extras.matrix.late_document import INVALID, Case, places
 from priolab.extras.matrix.tests.unit.made_up import NOTHING, cell, matrix
 
@@ -54,6 +54,6 @@ def test_an_invalid_run() -> None:
 
 def test_without_a_matrix(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without docs/measured/matrix.json one line says what makes it."""
-    monkeypatch.setattr(late, "_MATRIX", tmp_path / "matrix.md")
+    monkeypatch.setattr(matrix_files, "DOCUMENT", tmp_path / "matrix.md")
     with pytest.raises(LabError, match=r"matrix\.json is missing; `make matrix` makes it"):
         late.STUDY.write(tmp_path / "late.md", Report(aside=True))

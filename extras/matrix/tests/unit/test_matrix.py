@@ -7,12 +7,13 @@ from html.parser import HTMLParser
 import pytest
 
 from priolab.analysis.figures.palette import ink_on
+from priolab.analysis.judgement.layers import Layer, Outcome
+from priolab.analysis.judgement.order import OwnOrder, Reading
 from priolab.analysis.loads.probe import Probe
-from priolab.analysis.loads.server_behaviour import OwnOrder, Reading
 from priolab.client.dialects import PLAIN
 from priolab.experiments.commands import probe
 from priolab.extras.matrix import page, text
-from priolab.extras.matrix.cells import Cell, Layer, Outcome, Pair, own_order_on_link
+from priolab.extras.matrix.cells import Cell, Pair
 from priolab.extras.matrix.crossing import spans
 from priolab.extras.matrix.document import document, dumped, matrix_from
 from priolab.extras.matrix.matrix import Front, in_order
@@ -118,9 +119,9 @@ def test_layers(made: Cell, layer: Layer, told: str) -> None:
 
 def test_own_order_on_the_link() -> None:
     """Without priorities the image, requested first, may come first, share the link, or come after the script."""
-    assert own_order_on_link(AFTER) is OwnOrder.FIRST_COME
-    assert own_order_on_link(crossing(8000, 7900)) is OwnOrder.SHARED
-    assert own_order_on_link(crossing(4000, 8000)) is OwnOrder.SCRIPT_FIRST
+    assert AFTER.own_order is OwnOrder.FIRST_COME
+    assert crossing(8000, 7900).own_order is OwnOrder.SHARED
+    assert crossing(4000, 8000).own_order is OwnOrder.SCRIPT_FIRST
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ def test_weights_that_differ_much(usual: tuple[int, int], strong: tuple[int, int
     assert "| plain | weights 183:147 ask for 55% | weights 256:32 ask for 89% |" in told["asked"]
     assert f"with weights that differ much: {strong[0]}%; {strong[1]}%" in page.html(made)
     if word in (Reading.PROPORTIONAL, Reading.CONTRARY):
-        assert f"[{word} {usual[0]}:{usual[1]} % and {strong[0]}:{strong[1]} %; " in told["matrix"]
+        assert f"{word} {usual[0]}:{usual[1]} % and {strong[0]}:{strong[1]} %; " in told["matrix"]
 
 
 def test_a_contrary_server_is_loaded_with_the_usual_weights() -> None:
@@ -303,8 +304,8 @@ def test_the_page() -> None:
     links = _Links()
     links.feed(made)
     places = {link for link in links.seen if link.startswith("#")}
-    runs = {link.removeprefix("../../results/matrix-runs/nginx.") for link in links.seen if link.startswith("../")}
-    assert set(links.seen) == {"data:,", *places} | {f"../../results/matrix-runs/nginx.{name}" for name in runs}
+    runs = {link.removeprefix("../results/matrix-runs/nginx.") for link in links.seen if link.startswith("../")}
+    assert set(links.seen) == {"data:,", *places} | {f"../results/matrix-runs/nginx.{name}" for name in runs}
     assert {f'id="{link[1:]}"' in made for link in places} == {True}
     assert {"#nginx-plain", "#nginx-header", "#sent-0"} <= places
     assert {"plain.probe-spdy/", "plain.native-swap/", "none.probe-reversed/"} <= runs

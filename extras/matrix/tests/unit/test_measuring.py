@@ -80,8 +80,8 @@ def test_arms_with_strong_weights() -> None:
     pages = {arms["nginx.plain.probe-spdy"].page: (147, 183), strong["nginx.plain.strong-spdy"]: (32, 256)}
     for page, weights in pages.items():
         assert tuple(each.weight for each in page.contents) == weights
-    questions = {question.stimulus for pair in probe._asked(PLAIN, Protocol.HTTP2) for question in pair}
-    assert {page.name for page in pages} == questions
+    trials = {trial.page for pair in probe._asked(PLAIN, Protocol.HTTP2) for trial in pair}
+    assert {page.name for page in pages} == trials
 
 
 def test_a_dialect_that_http3_does_not_have() -> None:

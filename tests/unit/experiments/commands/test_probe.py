@@ -12,11 +12,11 @@ from priolab.client.dialects import PLAIN
 from priolab.client.plan import STEPS
 from priolab.client.priorities import Priorities
 from priolab.client.transport import TransportFailed
-from priolab.common.errors import StepFailed
-from priolab.common.formats.plan import Protocol
+from priolab.common.formats.events import Event, Kind
 from priolab.experiments.cli import main
 from priolab.experiments.commands import probe, probe_answers
-from priolab.experiments.commands.target import parsed_url
+from priolab.experiments.commands.target import _REFUSALS, Refused, Site, parsed_url
+from priolab.experiments.commands.trial import Trial
 
 
 def seen(steps: int, script: int) -> Probe:
@@ -85,11 +85,43 @@ def test_a_refusal_is_an_answer() -> None:
     """A dialect that the server refuses has the refusal as its result."""
 
     def refused(_: object) -> Probe:
-        raise StepFailed("probing", "the server said no")
+        raise Refused("probing", "the server said no")
 
     answer = probe._answer(PLAIN, refused)
     assert list(answer.rows("plain")) == [("plain", "refused", "the server said no", "", "")]
-    assert answer.document() == {"reading": None, "refusal": "the server said no"}
+    assert answer.document() == {"reading": None, "refusal": "the server said no", "not_measured": None}
+
+
+def test_what_is_not_measured_is_no_refusal() -> None:
+    """A probe that tells nothing of the server has the reason, and the word for it is not `refused`."""
+    site = Site(host="a.test", authority="a.test", address="::1", port=443, path="/", second="/", ca=Path("ca.pem"))
+    trial = Trial()
+    late = [Event(t_ns=0, kind=Kind.WINDOW_OPENED, load=1, size_bytes=STEPS.size_bytes)]
+    late += [Event(t_ns=1, kind=Kind.DATA, load=1, resource="first", size_bytes=9 * STEPS.size_bytes)]
+    answer = probe._answer(PLAIN, lambda _: site.probe_in(trial, late, "; --pause gives longer pauses"))
+    ((_, word, reason, *_),) = answer.rows("plain")
+    assert word == "not measured"
+    assert reason.endswith("so their order does not show what the server chose; --pause gives longer pauses")
+    assert answer.document() == {"reading": None, "refusal": None, "not_measured": reason}
+
+
+@pytest.mark.parametrize(
+    ("reason", "refused"),
+    [
+        ("the front closed the connection", True),
+        ("the connection broke: [Errno 104] Connection reset by peer", True),
+        ("load 1 of 1: the front sent GOAWAY (PROTOCOL_ERROR); unfinished: first", True),
+        ("the front reset the stream of first: REFUSED_STREAM", True),
+        ("the front answered first with status 400", True),
+        ("the load took longer than its deadline", False),
+        ("the connection broke: [Errno 113] No route to host", False),
+        ("TLS: certificate verify failed", False),
+        ("the front sent more than 1000 bytes of DATA", False),
+    ],
+)
+def test_who_ended_a_trial(reason: str, refused: bool) -> None:  # noqa: FBT001
+    """A server refuses a dialect only if it ended the connection or the stream, or answered with an error."""
+    assert bool(_REFUSALS.search(reason)) is refused
 
 
 @pytest.mark.parametrize(
@@ -111,38 +143,29 @@ def test_the_deadline_comes_between_dialects(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """At the deadline the command fails, prints the results so far, and names the dialects without a result."""
-    target = probe._Target(
-        protocol=Protocol.HTTP2,
-        host="a.test",
-        authority="a.test",
-        address="::1",
-        port=443,
-        paths=("/", "/"),
-        ca=Path("ca.pem"),
-        steps=STEPS,
-    )
+    site = Site(host="a.test", authority="a.test", address="::1", port=443, path="/", second="/", ca=Path("ca.pem"))
     plain = {Priorities.NONE: seen(100, 50), Priorities.SPDY: seen(100, 98), Priorities.SWAP: seen(100, 2)}
 
-    def probe_in_time(question: probe._Question, *_: Any) -> Probe:
-        if question.dialect == PLAIN:
-            return plain[question.priorities]
+    def probe_in_time(trial: Trial, *_: Any) -> Probe:
+        if trial.dialect == PLAIN:
+            return plain[trial.priorities]
         raise TransportFailed("a probe took longer than its deadline")
 
-    monkeypatch.setattr(probe, "_target", lambda *_: (target, 1))
+    monkeypatch.setattr(probe, "_site", lambda *_: (site, 1))
     monkeypatch.setattr(probe, "_probe", probe_in_time)
     assert main(["probe", "https://a.test/", "--dialect", "plain,chrome,header", *words]) == 1
     said = capsys.readouterr()
     assert said.err.splitlines()[-1] == (
-        "priolab: probing: 10 probes took more than 30 s; answers not seen: chrome, header; --deadline gives more time"
+        "priolab: probing: 10 probes took more than 30 s; not measured: chrome, header; --deadline gives more time"
     )
     if words:
         found = json.loads(said.out)
         assert found["unasked"]["own_order"] == "shared"
         assert [found["dialects"][name]["reading"] for name in ("plain", "chrome", "header")] == ["strict", None, None]
-        assert found["dialects"]["chrome"] == {"reading": None, "refusal": None}
+        assert found["dialects"]["chrome"] == {"reading": None, "refusal": None, "not_measured": None}
     else:
         rows = [line.split() for line in said.out.splitlines()]
         assert ["plain", "strict", *["weights", "183:147", "ask", "for", "55%"], "98%", "98%"] in rows
-        assert ["chrome", "not", "seen"] in rows
-        assert ["header", "not", "seen"] in rows
+        assert ["chrome", "not", "measured", *["the", "deadline", "came", "first"]] in rows
+        assert ["header", "not", "measured", *["the", "deadline", "came", "first"]] in rows
         assert "Without priorities: shared" in said.out

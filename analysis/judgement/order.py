@@ -1,10 +1,11 @@
-"""Reads from the shares of probes how a server takes the priorities that a client sends. Pure.
+"""Judges from the shares of probes how a server takes the priorities that a client sends, and its own order. Pure.
 
 Rules:
 1. The client asks for the important resource first in one probe, and for the other one first in another probe. Only a
    difference between the two shows that the server read the order.
 2. A server that reads weights is asked twice, with weights that differ little and with weights that differ much. One
    word for both is `together`.
+3. Two streams of the same priority either share the window, or one comes before the other (`Sharing`).
 """
 
 from collections.abc import Sequence
@@ -12,18 +13,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
+from priolab.analysis.judgement.thresholds import DIFFERENCE, DOUBT_STEPS, EVENLY, FIRST
 from priolab.analysis.loads.probe import ALONE, Probe
 from priolab.analysis.loads.requested_share import Asked
 
-DIFFERENCE = 0.03
-"""Shares of the flow-control window, 0 to 1, count as equal if they differ by less than this. A step is about 0.02."""
-
-_DOUBT_STEPS = 1.5
-"""The uncertainty of a share of the window, in steps by which the window opens.
-
-A server may have no bytes ready when the window opens.
-"""
-_MOSTLY = 0.95
+NOT_MEASURED = "not measured"
+"""The word for a dialect of which nothing is known."""
 
 
 class Reading(StrEnum):
@@ -42,6 +37,20 @@ class Reading(StrEnum):
     def honoured(self) -> bool:
         """True if the server follows the dialect."""
         return self in (Reading.STRICT, Reading.PROPORTIONAL)
+
+
+class Sharing(StrEnum):
+    """The order in which a server sends two streams of the same priority."""
+
+    SHARED = "shared"
+    UNEVEN = "shared unevenly"
+    REQUESTED_FIRST = "the first, then the second"
+    REQUESTED_LAST = "the second, then the first"
+
+    @property
+    def in_turn(self) -> bool:
+        """True if one stream comes before the other."""
+        return self in (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_LAST)
 
 
 class OwnOrder(StrEnum):
@@ -100,7 +109,7 @@ class Reply:
     def of(cls, stimulus: tuple[Asked, ...], asked: Probe, swapped: Probe) -> Self:
         """Returns the reply in two probes: the important resource is asked for first, and the other one is."""
         shares = asked.important_share, swapped.important_share
-        return cls(asked=stimulus, shares=shares, doubt=_DOUBT_STEPS / min(asked.steps, swapped.steps))
+        return cls(asked=stimulus, shares=shares, doubt=DOUBT_STEPS / min(asked.steps, swapped.steps))
 
     @property
     def reading(self) -> Reading:
@@ -125,18 +134,34 @@ def word(replies: Sequence[Reply]) -> Reading:
     return together(usual, strong[0] if strong else None)
 
 
+def equal(one: float, other: float) -> bool:
+    """True if two shares of the window count as equal."""
+    return abs(one - other) < DIFFERENCE
+
+
+def sharing(share: float) -> Sharing:
+    """Returns the order of two streams of the same priority. share: that of the window which the first request got."""
+    if share >= FIRST:
+        return Sharing.REQUESTED_FIRST
+    if share <= 1 - FIRST:
+        return Sharing.REQUESTED_LAST
+    return Sharing.SHARED if 1 - EVENLY <= share <= EVENLY else Sharing.UNEVEN
+
+
 def own_order(share: float, turned: float) -> OwnOrder:
     """Returns a server's own order, from the script's shares without priorities.
 
     share: the script's share of the window if the image is requested first. turned: its share if the script is
     requested first.
     """
-    firsts = (share >= _MOSTLY, turned >= _MOSTLY)
-    lasts = (share <= 1 - _MOSTLY, turned <= 1 - _MOSTLY)
-    if not any(firsts + lasts):
+    orders = (sharing(1 - share), sharing(turned))
+    if not any(each.in_turn for each in orders):
         return OwnOrder.SHARED
-    if all(firsts):
-        return OwnOrder.SCRIPT_FIRST
-    if lasts[0] and firsts[1]:
-        return OwnOrder.FIRST_COME
-    return OwnOrder.LAST_COME if firsts[0] and lasts[1] else OwnOrder.OTHER
+    return _OWN_ORDERS.get(orders, OwnOrder.OTHER)
+
+
+_OWN_ORDERS = {
+    (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_FIRST): OwnOrder.FIRST_COME,
+    (Sharing.REQUESTED_LAST, Sharing.REQUESTED_LAST): OwnOrder.LAST_COME,
+    (Sharing.REQUESTED_LAST, Sharing.REQUESTED_FIRST): OwnOrder.SCRIPT_FIRST,
+}

@@ -1,0 +1,250 @@
+"""The checks of a gate as values, and what each kind of check does, as data.
+
+A kind of check is a row of KINDS: the pages of its probes, whose files have the priorities of each request, the dialect
+that sends them, a disturbance, the question that the bytes answer, what must hold, and the fault that a wrong answer
+names. Whoever adds a stimulus writes a page (experiments/scenario/pages/), a row here, and a fault with its meaning
+(faults.py): files of expectations, trials in the lab and at a URL, judgement and reports follow from these. A stimulus
+whose answer is neither an order of two streams nor their sharing needs a Question of its own, with its trials here and
+its judgement in judging.py.
+
+A file of expectations is a TOML document of the form of `Expectations`. docs/guide/gate.md explains the checks.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from priolab.analysis.judgement.late import Late
+from priolab.analysis.judgement.order import Reading, Sharing
+from priolab.client import dialects
+from priolab.client.dialects import Part
+from priolab.client.plan import PlanKind
+from priolab.common.errors import ScenarioError
+from priolab.common.formats.plan import Disturbance
+from priolab.experiments.commands.trial import Trial
+from priolab.experiments.scenario import pages
+from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
+from priolab.experiments.toml_schema import declared, read_toml
+from priolab.extras.gate.faults import Fault
+
+DEFAULT = Path(__file__).parent / "rfc9218.toml"
+"""The expectations that hold if the user gives none."""
+
+_OPTION = "--expect"
+
+HOLDS: Mapping[str, tuple[StrEnum, ...]] = {
+    "strict": (Reading.STRICT,),
+    "followed": (Reading.STRICT, Reading.PROPORTIONAL),
+    "shared": (Sharing.SHARED,),
+    "in turn": (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_LAST),
+    "kept": (Late.KEPT,),
+}
+"""For each value of `must` the answers with which a check holds."""
+
+
+class Question(StrEnum):
+    """What the trials of a check are to answer."""
+
+    ORDER = "order"
+    """Does the server send first what the client asks for first? Two probes for each page, with opposite orders."""
+    SHARING = "sharing"
+    """Do two streams of the same priority share the window? One probe."""
+    LATE = "late"
+    """Does a late urgent resource overtake? Page loads over the lab's slow link."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of check.
+
+    faults: for each value that `must` may have, the default first, the fault that each wrong answer names. pages: the
+    page, and those that are asked as well in dialects that send weights. dialect: the default. parts: of these the
+    dialect must have one. keys: further keys of the check, with their defaults.
+    """
+
+    question: Question
+    faults: Mapping[str, Mapping[str, Fault]]
+    pages: tuple[str, ...] = (Stimulus.USUAL,)
+    dialect: str = "header"
+    parts: tuple[Part, ...] = tuple(Part)
+    disturbance: Disturbance | None = None
+    keys: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """The keys of a check beside its kind, with their defaults."""
+        return {"dialect": self.dialect, "must": next(iter(self.faults)), **self.keys}
+
+
+_URGENCY: Mapping[str, Fault] = {
+    Reading.IGNORED: Fault.IGNORES_URGENCY,
+    Reading.PROPORTIONAL: Fault.SHARES,
+    Reading.CONTRARY: Fault.INVERTS,
+}
+
+
+def _of_order(faults: Mapping[str, Fault]) -> Mapping[str, Mapping[str, Fault]]:
+    """Returns the faults of a kind that asks for an order. faults: by the answer."""
+    return {"strict": faults, "followed": faults}
+
+
+def _always(fault: Fault) -> Mapping[str, Mapping[str, Fault]]:
+    return _of_order(dict.fromkeys(Reading, fault))
+
+
+KINDS: Mapping[str, Kind] = {
+    # Of two streams, the more urgent one comes first.
+    "urgency": Kind(
+        question=Question.ORDER,
+        pages=(Stimulus.USUAL, Stimulus.STRONG),
+        faults=_of_order(_URGENCY),
+    ),
+    # Two incremental streams of the same urgency share the window.
+    "incremental": Kind(
+        question=Question.SHARING,
+        pages=(Stimulus.TWINS,),
+        faults={
+            "shared": dict.fromkeys(Sharing, Fault.IGNORES_INCREMENTAL),
+            "in turn": dict.fromkeys(Sharing, Fault.TAKES_TURNS),
+        },
+    ),
+    # A change of priority counts while the streams are open.
+    "update": Kind(
+        question=Question.ORDER,
+        dialect="header+update",
+        parts=(Part.UPDATE, Part.REPRIORITIZE),
+        faults=_always(Fault.FORGETS_UPDATES),
+    ),
+    # The order holds after the client has reset another stream.
+    "reset": Kind(
+        question=Question.ORDER,
+        disturbance=Disturbance.RESET,
+        faults=_always(Fault.LOST_BY_RESET),
+    ),
+    # The order holds while another connection asks for the opposite order with the same stream numbers.
+    "connections": Kind(
+        question=Question.ORDER,
+        disturbance=Disturbance.CONNECTION,
+        faults=_always(Fault.MIXES_CONNECTIONS),
+    ),
+    # A late urgent resource overtakes, in every load of a connection.
+    "late": Kind(
+        question=Question.LATE,
+        faults={
+            "kept": {Late.STARVED: Fault.STARVES, Late.LOST: Fault.BUFFERS, Late.LOST_LATER: Fault.ONLY_FIRST_LOAD}
+        },
+        keys={"page": "maps", "lowat": 16384, "native": False, "loads": 3},
+    ),
+}
+"""The kinds of checks, by their names in a file."""
+
+_DEFAULT: Any = None
+"""The value of a key that the file leaves out, until the check has its kind's default."""
+
+
+def dialect_of(text: str) -> dialects.Dialect:
+    """Returns the dialect of this name. Raises ValueError, which says what is allowed."""
+    try:
+        return dialects.parse(text)
+    except ValueError as error:
+        raise ValueError(f"dialect {text}: {error}; allowed: {KNOBS['DIALECT'].allowed}") from error
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A check. Keys that are not given have the defaults of its kind. Raises ValueError.
+
+    dialect: the signals with which the client asks for an order. must: what must hold. For `late` alone: page: the
+    page. lowat: TCP_NOTSENT_LOWAT in bytes, which the lab sets with the sysctl. native: True to leave it to the server,
+    with the level `on` of `native` in its server.toml; then lowat does not count. loads: page loads on the connection.
+    """
+
+    kind: Annotated[str, msgspec.Meta(description=", ".join(KINDS))]
+    dialect: Annotated[str, msgspec.Meta(description="a dialect, as the knob DIALECT takes it")] = _DEFAULT
+    must: str = _DEFAULT
+    page: str = _DEFAULT
+    lowat: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1, description=f"1 to {2**32 - 1}")] = _DEFAULT
+    native: bool = _DEFAULT
+    loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = _DEFAULT
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind={self.kind} is not allowed; allowed: {', '.join(KINDS)}")
+        defaults = self.row.defaults
+        for key in self.__struct_fields__[1:]:
+            if getattr(self, key) is None:
+                msgspec.structs.force_setattr(self, key, defaults.get(key))
+            elif key not in defaults:
+                raise ValueError(f"{key} is not allowed in a check {self.kind}; allowed: kind, {', '.join(defaults)}")
+        if self.must not in self.row.faults:
+            raise ValueError(f"must={self.must} is not allowed; allowed: {', '.join(self.row.faults)}")
+        if not set(self.row.parts) & set(dialect_of(self.dialect).parts):
+            raise ValueError(
+                f"{self.dialect} changes no priority; allowed: a dialect with {' or '.join(self.row.parts)}"
+            )
+
+    @property
+    def row(self) -> Kind:
+        """What checks of this kind do."""
+        return KINDS[self.kind]
+
+    @property
+    def name(self) -> str:
+        """The name of the check: its kind and its dialect."""
+        return f"{self.kind}, {self.dialect}"
+
+    def trials(self) -> Iterator[tuple[str, Trial]]:
+        """Yields the trials, each with its name in the check."""
+        dialect = dialect_of(self.dialect)
+        if self.row.question is Question.LATE:
+            lowat_bytes = None if self.native else self.lowat
+            yield (
+                "loads",
+                Trial(
+                    plan=PlanKind.LOADS,
+                    page=self.page,
+                    dialect=dialect,
+                    lowat_bytes=lowat_bytes,
+                    native=self.native,
+                    loads=self.loads,
+                ),
+            )
+            return
+        usual, *weighed = self.row.pages
+        for page in (usual, *(each for each in weighed if each in stimuli_of(dialect))):
+            trial = Trial(page=page, dialect=dialect, disturbance=self.row.disturbance)
+            if self.row.question is Question.SHARING:
+                yield page, trial
+                continue
+            suffix = "" if page == usual else f"-{page}"
+            yield from zip((f"asked{suffix}", f"swapped{suffix}"), trial.pair, strict=True)
+
+
+class Expectations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The content of a file of expectations. Raises ValueError if two checks are the same kind in the same dialect."""
+
+    format: Literal[1]
+    title: str = "expectations"
+    check: Annotated[
+        tuple[Check, ...], msgspec.Meta(min_length=1, max_length=50, description="1 to 50 tables [[check]]")
+    ]
+
+    def __post_init__(self) -> None:
+        names = [each.name for each in self.check]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"the check {twice[0]} is there twice")
+
+
+def read_expectations(file: Path) -> Expectations:
+    """Reads a file of expectations. Raises ScenarioError, whose one line says where in the file the fault is."""
+    where = f"{_OPTION}={file}"
+    read = declared(where, read_toml(_OPTION, file), Expectations)
+    for text in (check.page for check in read.check if check.page is not None):
+        if text not in pages.catalogue() and not (text.endswith(".toml") and Path(text).is_file()):
+            allowed = f"{', '.join(pages.catalogue())}, or the path of a file, from the current folder, in .toml"
+            raise ScenarioError(f"{where}: page", text, allowed)
+    return read
