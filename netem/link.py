@@ -10,13 +10,14 @@ Rules:
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.trace import Trace
+from priolab.netem import units
 from priolab.netem.queue_size import MOST_PACKETS
 
 _LONGEST_DELAY_NS = 60 * 10**9
@@ -59,6 +60,15 @@ class RateStep:
 
     at_ns: int
     rate_bit_s: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parses a step of RATE_STEPS, such as `1024kbit@2s`. Raises ValueError."""
+        rate, _, at = text.partition("@")
+        return cls(rate_bit_s=units.parse_rate_bit_s(rate), at_ns=units.parse_time_ns(at))
+
+    def __str__(self) -> str:
+        return f"{self.rate_bit_s}bit@{self.at_ns}ns"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,19 +162,25 @@ class Link:
             raise ValueError(f"{field}: allowed none with QDISC={self.qdisc}; any trace with QDISC=fifo")
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the link for a JSON document."""
-        traces = {name: trace and trace.packed for name, trace in (("trace", self.trace), ("trace_up", self.trace_up))}
-        return asdict(replace(self, trace=None, trace_up=None)) | traces
+        """Returns the link for a JSON document, in the form in which run.json records it: steps and traces as texts."""
+        texts = {
+            "rate_steps": "+".join(map(str, self.rate_steps)) or None,
+            "qdisc": self.qdisc.value,
+            "trace": self.trace and self.trace.packed,
+            "trace_up": self.trace_up and self.trace_up.packed,
+        }
+        return vars(self) | texts
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Reads the output of `as_document` or dataclasses.asdict.
-
-        Raises ValueError, and TypeError if the document is no Link.
-        """
-        steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
-        traces = {name: _trace(document.get(name)) for name in ("trace", "trace_up")}
-        return cls(**{**document, **traces, "rate_steps": steps, "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO))})
+        """Reads the output of `as_document`. Raises ValueError, and TypeError if the document is no Link."""
+        steps, traces = document.get("rate_steps"), {name: document.get(name) for name in ("trace", "trace_up")}
+        values = {
+            "rate_steps": tuple(map(RateStep.parse, steps.split("+"))) if steps else (),
+            "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO)),
+            **{name: text and Trace.unpack(text) for name, text in traces.items()},
+        }
+        return cls(**{**document, **values})
 
     @property
     def _bursts(self) -> bool:
@@ -259,12 +275,6 @@ class Link:
     def up_ns(self, size_bytes: int) -> int:
         """Returns the transmission time of packets toward the front. size_bytes includes all headers."""
         return 0 if self.rate_up_bit_s is None else size_bytes * 8 * 10**9 // self.rate_up_bit_s
-
-
-def _trace(document: str | Mapping[str, Any] | None) -> Trace | None:
-    if isinstance(document, str):
-        return Trace.unpack(document)
-    return None if document is None else Trace(name=document["name"], times_ms=tuple(document["times_ms"]))
 
 
 def _is_rate(rate_bit_s: int) -> bool:

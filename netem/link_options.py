@@ -1,7 +1,7 @@
 """The knobs that describe a Link: their names, defaults and notation, on command lines and in environment variables."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -52,19 +52,9 @@ def parse_delay_ns(text: str) -> int:
 def _rate_steps(text: str) -> tuple[RateStep, ...]:
     if text == "none":
         return ()
-    steps = tuple(_rate_step(part) for part in text.split("+"))
+    steps = tuple(map(RateStep.parse, text.split("+")))
     Link(rate_bit_s=steps[0].rate_bit_s, delay_ns=0, rate_steps=steps)
     return steps
-
-
-def _rate_step(text: str) -> RateStep:
-    rate, _, at = text.partition("@")
-    return RateStep(rate_bit_s=units.parse_rate_bit_s(rate), at_ns=units.parse_time_ns(at))
-
-
-def format_rate_steps(steps: Sequence[RateStep]) -> str | None:
-    """Formats steps for RATE_STEPS, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`; None without steps."""
-    return "+".join(f"{step.rate_bit_s}bit@{step.at_ns}ns" for step in steps) or None
 
 
 def parse_trace(text: str) -> Trace | None:

@@ -247,7 +247,7 @@ def request_from(words: Mapping[str, str]) -> Request:
     fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
     named_by_page = "PAGE" in words and "SCENARIO" not in words
     return Request(
-        name=arms[0].scenario.page.name if named_by_page else entry.name,
+        name=arms[0].scenario.page if named_by_page else entry.name,
         arms=arms,
         repeat=run["REPEAT"],
         run_settings=RunSettings(

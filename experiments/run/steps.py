@@ -133,7 +133,7 @@ class _Arm:
         """Starts the origin, the second front if there is one, and the front."""
         scenario, folder, places, tools = self.scenario, self._folder, self._places, self._spec.tools
         environment = Environment(folder, tools, places)
-        page = with_decoys(scenario.page) if scenario.disturb else scenario.page
+        page = with_decoys(scenario.whole_page) if scenario.disturb else scenario.whole_page
         write_json(folder.page, page.as_document())
         origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
@@ -344,7 +344,7 @@ def _front(places: Hosts, scenario: Scenario, folder: RunFolder, tools: Tools, h
             origin=hop.origin if hop else f"{places.addresses.origin}:{ORIGIN_PORT}",
             upstream=scenario.via.http.level if scenario.via else HTTP1,
             round_trip_s=scenario.via.link.round_trip_ns / 10**9 if scenario.via else 0.0,
-            size_bytes=scenario.page.largest_bytes,
+            size_bytes=scenario.whole_page.largest_bytes,
             certificates=certificates_in(seen.asked),
             config=seen.asked / server.config_name,
             state=places.front_state,

@@ -14,10 +14,11 @@ from priolab.client.priorities import Priorities
 from priolab.common.errors import ScenarioError, UnknownKnob
 from priolab.common.formats.page import MAPS, Page
 from priolab.common.formats.plan import Disturbance
+from priolab.common.formats.scenario import ClientKind
 from priolab.common.tuning import TARGET_NS
 from priolab.experiments.scenario import constraints, page_bounds, pages, via_knobs
 from priolab.experiments.scenario.knob import Knob, named, server_for
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, ClientKind, Scenario
+from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, Scenario
 from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import link_options, units
 from priolab.netem.link_options import LinkOption
@@ -172,7 +173,7 @@ _KNOBS = (
         name="SERVICE",
         default="none",
         field="service",
-        parse=one_or("none", Service.parse),
+        parse=one_or("none", lambda text: str(Service.parse(text))),
         allowed=ALLOWED,
         meaning="the time that the server needs for its work: after each wake-up, and for each KB (1000 bytes) that it"
         " writes to TCP, it goes on so much later; only in a guest, where its work takes no time otherwise",
@@ -335,7 +336,7 @@ _KNOBS = (
         name="DIALECT",
         default="plain",
         field="dialect",
-        parse=dialects.parse,
+        parse=lambda text: str(dialects.parse(text)),
         allowed=f"parts joined by +: at most one of {', '.join(dialects.TREES)}, and any of "
         f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}",
         meaning="how the client sends priorities; plain: RFC 7540 weights; chrome, firefox, safari: RFC 7540 trees as"
@@ -429,10 +430,13 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
         group, _, field = knob.field.rpartition(".")
         groups[group][field] = value_of(knob.name, knobs[knob.name], knob)
     fields = groups[""]
-    fields["link"] = end_words.link_with(groups["link"], knobs)
+    fields |= end_words.link_with(groups["link"], knobs).as_document()
     fields["via"] = via_knobs.via_from(groups["via"], groups["via_link"], knobs)
-    _build_page(fields, knobs, page)
-    scenario = Scenario(**fields)
+    if fields["lowat"] != LOWAT_AUTO:
+        fields["target_delay_ns"] = None
+    if not fields["cross"]:
+        fields["cross_cc"] = None
+    scenario = Scenario(**_with_page(fields, knobs, page))
     constraints.check(scenario, knobs.__getitem__, lambda name: KNOBS[name].default)
     return scenario
 
@@ -440,21 +444,16 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
 _PARAMETERS = (("SIZE", "size_bytes"), ("JS_DELAY", "script_delay_ns"))
 
 
-def _build_page(fields: dict[str, Any], knobs: Mapping[str, str], page: Page | None) -> None:
-    """Replaces the page's name in `fields` by the page, and sizes and delays that this page does not use by None.
-
-    Raises ScenarioError.
-    """
+def _with_page(fields: Mapping[str, Any], knobs: Mapping[str, str], page: Page | None) -> dict[str, Any]:
+    """Returns the fields with the page; sizes and delays that this page does not use are None. Raises ScenarioError."""
     name = fields["page"]
     parameters = pages.Parameters(size_bytes=fields["size_bytes"], script_delay_ns=fields["script_delay_ns"])
     read = pages.page_of(name, parameters) if page is None else page
-    for knob, field in _PARAMETERS:
-        if knob in read.parameters:
-            continue
+    unused = {field: knob for knob, field in _PARAMETERS if knob not in read.parameters}
+    for knob in unused.values():
         if knobs[knob] != KNOBS[knob].default:
             raise ScenarioError(knob, knobs[knob], f"the default with PAGE={name}, which does not use {knob}")
-        fields[field] = None
     names = [resource.name for resource in read.contents]
     if fields["first"] not in (None, *names):
         raise ScenarioError("FIRST", fields["first"], f"{', '.join(names)}, or {_PAGE_ORDER}")
-    fields["page"] = read
+    return {**fields, **dict.fromkeys(unused), "page": read.name, "resources": read.resources, "full_page": read}

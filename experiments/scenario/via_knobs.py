@@ -42,7 +42,7 @@ KNOBS = (
     Knob(
         name="VIA_LOWAT",
         default="none",
-        field="via.lowat_bytes",
+        field="via.lowat",
         parse=one_or("none", size(1, end_words.LOWAT_MOST)),
         allowed=f"1 to {end_words.LOWAT_MOST} bytes, or none",
         meaning="TCP_NOTSENT_LOWAT of the second front in bytes; none: no limit; several values, separated by commas,"
@@ -79,9 +79,11 @@ def via_from(fields: Mapping[str, Any], link: Mapping[str, Any], knobs: Mapping[
     """
     if fields["server"] is not None:
         try:
-            return Via(**fields, link=link_options.link_of({**link, "delay_up_ns": link["delay_ns"]}))
+            between = link_options.link_of({**link, "delay_up_ns": link["delay_ns"]})
         except ValueError as error:
             raise ScenarioError("VIA_QUEUE", knobs["VIA_QUEUE"], str(error).partition(": allowed ")[2]) from None
+        names = ("rate_bit_s", "delay_ns", "queue_packets", "queue_bytes")
+        return Via(**fields, **{name: getattr(between, name) for name in names})
     for knob in KNOBS[1:]:
         if knobs[knob.name] != knob.default:
             raise ScenarioError(knob.name, knobs[knob.name], f"{knob.default} with VIA=none")

@@ -85,14 +85,14 @@ class Parcel:
 
 def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     """Returns one scenario for each combination of the settings that decide whether a machine can run it."""
-    largest = max(scenario.page.total_bytes for scenario in scenarios)
+    largest = max(scenario.whole_page.total_bytes for scenario in scenarios)
     found = {
         (
             each.front_key,
             each.client,
             each.congestion_control,
             each.lowat == LOWAT_AUTO,
-            each.page.total_bytes == largest,
+            each.whole_page.total_bytes == largest,
         ): each
         for each in scenarios
     }

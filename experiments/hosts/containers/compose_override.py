@@ -42,7 +42,7 @@ class ComposeOverride:
             "SNDBUF_MOST": str(most),
             "CC": scenario.congestion_control if self.cc_by_sysctl else "reno",
             "PAGE": str(INSIDE.page),
-            "SIZE": str(scenario.page.largest_bytes),
+            "SIZE": str(scenario.whole_page.largest_bytes),
             **{name: spec.knobs[name] for name in LINK_OPTIONS},
             "SHAPER": spec.shaper or "auto",
             "SEED": str(spec.seed),

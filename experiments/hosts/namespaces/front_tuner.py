@@ -49,6 +49,7 @@ def tuning(
 
     namespace: the cookie of the network namespace whose connections are tuned; None for all.
     """
+    assert scenario.target_delay_ns is not None
     rule = Rule(
         target_us=scenario.target_delay_ns // 1000,
         port=FRONT_PORT,

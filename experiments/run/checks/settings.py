@@ -54,7 +54,7 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the settings in the second front's place. Raises InvalidRun."""
-    _check_sysctls(via.lowat_bytes, scenario.sndbuf_bytes, observed, of=" of the second front")
+    _check_sysctls(via.lowat, scenario.sndbuf_bytes, observed, of=" of the second front")
 
 
 def _check_sysctls(
@@ -132,7 +132,7 @@ def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     asked, found = scenario.record_bytes, observed["record_bytes"]
     if asked is None:
         return
-    fills = scenario.buffering == "on" and scenario.page.largest_bytes >= 2 * asked
+    fills = scenario.buffering == "on" and scenario.whole_page.largest_bytes >= 2 * asked
     if found is None or found > asked or (fills and found < asked):
         raise InvalidRun("largest TLS record at the client, in bytes", asked, found)
 
