@@ -23,13 +23,15 @@ PACKED = "packed:"
 class LinkOption:
     """A knob that sets a field of Link.
 
-    parse: converts the knob's text to the field's value; raises ValueError. allowed: the allowed texts, in words.
+    default: the text used if none is given. parse: converts the knob's text to the field's value; raises ValueError.
+    allowed: the allowed texts, in words, for errors and help. meaning: what the knob sets, for help.
     """
 
     field: str
     default: str
     parse: Callable[[str], Any]
     allowed: str
+    meaning: str
 
 
 def _rate(text: str) -> int | None:
@@ -120,6 +122,8 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
             default="128kbps",
             parse=_rate,
             allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
+            meaning="rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit is 128"
+            " kilobits per second, a modem's rate",
         ),
         "RATE_UP": LinkOption(
             field="rate_up_bit_s",
@@ -127,6 +131,9 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
             parse=_rate,
             allowed="a tc rate such as 16kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited,"
             " the only value with TRACE_UP",
+            meaning="rate toward the front, for requests and acknowledgments, in the same notation; the queue"
+            " before it is as long as QUEUE says, a time or a bandwidth-delay product being taken at this"
+            " rate",
         ),
         "RATE_STEPS": LinkOption(
             field="rate_steps",
@@ -135,47 +142,79 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
             allowed="up to 16 steps RATE@TIME, joined by +, such as 1280kbps@2s+128kbps@6s: rates from 1kbit to"
             " 100gbit, times after the start of the measured load, each later than the one before, up to 3600s; or"
             " none, the only value with RATE=unlimited or QUEUE=1",
+            meaning="changes of the rate during the measured load: 1280kbps@2s+128kbps@6s sets ten times the"
+            " default rate two seconds after the load's start, and the default rate again six seconds"
+            " after the start",
         ),
-        "TRACE": LinkOption(field="trace", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"),
+        "TRACE": LinkOption(
+            field="trace",
+            default="none",
+            parse=parse_trace,
+            allowed=f"none, or {trace.ALLOWED}",
+            meaning="replays packet opportunities toward the client, from the start of the measured load on, in a"
+            " loop; mahimahi's format (`priolab trace convert` makes it of a table); before that load the"
+            " rate is the trace's mean rate",
+        ),
         "TRACE_UP": LinkOption(
-            field="trace_up", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"
+            field="trace_up",
+            default="none",
+            parse=parse_trace,
+            allowed=f"none, or {trace.ALLOWED}",
+            meaning="replays packet opportunities toward the front, in the same way",
         ),
         "DELAY": LinkOption(
             field="delay_ns",
             default="300ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 300ms or 0.3s: 0ms, or 1us to 60s",
+            meaning="one-way delay toward the client",
         ),
         "DELAY_UP": LinkOption(
             field="delay_up_ns",
             default="0ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 20ms: 0ms, or 1us to 60s",
+            meaning="one-way delay toward the front",
         ),
         "QUEUE": LinkOption(
             field="queue",
             default="25",
             parse=QueueSize.parse,
             allowed=queue_size.ALLOWED,
+            meaning="size of the bottleneck queue, the packet being sent included; packets on their way through"
+            " the link's delay do not count. A number counts packets of any size; all else stands for"
+            " bytes, whatever the packets' sizes. A bandwidth-delay product is the rate times DELAY plus"
+            " DELAY_UP; the rate is the first one, or a TRACE's mean",
         ),
-        "LOSS": LinkOption(field="loss", default="0%", parse=_loss, allowed="0% to 50%, with the percent sign"),
+        "LOSS": LinkOption(
+            field="loss",
+            default="0%",
+            parse=_loss,
+            allowed="0% to 50%, with the percent sign",
+            meaning="random loss toward the client",
+        ),
         "JITTER": LinkOption(
             field="jitter_ns",
             default="0ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 20ms, at most DELAY",
+            meaning="the delay toward the client varies by up to this much; packets keep their order",
         ),
         "LOSS_BURST": LinkOption(
             field="loss_burst_packets",
             default="none",
             parse=_loss_burst,
             allowed="1 to 1000 packets; or none, the only value with LOSS=0%",
+            meaning="mean number of packets that are lost one after the other (Gilbert's model), with LOSS as the"
+            " mean loss; none: each packet is lost or not independently of the others",
         ),
         "REORDER": LinkOption(
             field="reorder",
             default="0%",
             parse=_reorder,
             allowed="0% to 25%, with the percent sign; 0% is the only value with DELAY=0ms",
+            meaning="fraction of packets toward the client that skip the link's delay, and so overtake all"
+            " packets in it",
         ),
         "QDISC": LinkOption(
             field="qdisc",
@@ -183,12 +222,16 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
             parse=Qdisc,
             allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1, or with a"
             " QUEUE in bytes",
+            meaning="queueing discipline of the bottleneck: the kernel's, with its default parameters, and QUEUE"
+            " as its limit; fifo: one queue, which drops a packet only when it is full",
         ),
         "ECN": LinkOption(
             field="ecn",
             default="off",
             parse=_on,
             allowed=f"off; or on, with QDISC={' or '.join(qdisc for qdisc in Qdisc if qdisc.marks)}",
+            meaning="on: client and front negotiate ECN, and the bottleneck's queueing discipline marks their"
+            " packets instead of dropping them",
         ),
     }
 )

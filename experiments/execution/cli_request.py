@@ -99,8 +99,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default=SEED_WORD.default,
                 parse=SEED_WORD.parse,
                 allowed=SEED_WORD.allowed,
-                meaning="seed of the first repetition; each further repetition adds 1. In the guest, runs with the same"
-                " scenario, seed and programs have the same events, to the nanosecond",
+                meaning=SEED_WORD.meaning,
             ),
             RunKnob(
                 name="FABRIC",

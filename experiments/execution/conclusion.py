@@ -21,6 +21,7 @@ from priolab.common.errors import InvalidRun, LabError, StepFailed
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord
+from priolab.common.formats.scenario import AUTO
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.process.program_logs import tail
 from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
@@ -34,7 +35,7 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run import capture
 from priolab.experiments.scenario.knobs import with_absolute_paths
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import BROWSERS, Tools
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link_options import packed_traces
@@ -263,7 +264,7 @@ def _spec(run: Run, run_settings: RunSettings, tools: Tools) -> RunSpec:
         programs=tools.programs,
         versions={**_versions(run.arm.scenario, tools), "priolab": "{version}, code {code}".format(**digest.lab())},
         node_route=tools.node_route,
-        tuner=run_settings.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
+        tuner=run_settings.tuner if run.arm.scenario.lowat == AUTO else None,
         root=tools.root,
         second_root=tools.second_root,
     )

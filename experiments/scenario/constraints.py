@@ -9,8 +9,8 @@ from priolab.client.priorities import Priorities
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Protocol
-from priolab.common.formats.scenario import ClientKind
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, Via, ViaHttp
+from priolab.common.formats.scenario import AUTO, ClientKind
+from priolab.experiments.scenario.scenario import Scenario, Via, ViaHttp
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import HTTP1, Switch
 from priolab.proxy.template import placeholders
@@ -157,8 +157,8 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         raise ScenarioError(name, given(name), f"delays of at most {longest} with PLAN=probe and SERVER={server.name}")
     if scenario.service is not None:
         raise ScenarioError("SERVICE", given("SERVICE"), f"none with SERVER={server.name}, which does not use TCP")
-    if scenario.lowat == LOWAT_AUTO:
-        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
+    if scenario.lowat == AUTO:
+        raise ScenarioError("LOWAT", AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
 
 
 _WINDOW_MIB: Mapping[ClientKind, int] = MappingProxyType(

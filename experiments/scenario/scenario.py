@@ -20,10 +20,6 @@ from priolab.proxy.server import Server, server_of, with_config
 from priolab.proxy.switch import H2C, HTTP1
 from priolab.testbed import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
 
-LOWAT_AUTO = AUTO
-"""The value of LOWAT with which a tuner sets the TCP_NOTSENT_LOWAT of each connection."""
-
-
 RECORD_LEAST, RECORD_MOST = 512, 16_384
 """Bounds of RECORD, in bytes of plaintext. RFC 8446, 5.1 sets the upper bound; the lower bound is the lab's choice."""
 
@@ -142,7 +138,7 @@ class Scenario(ScenarioRecord):
     @property
     def lowat_bytes(self) -> int | None:
         """The value for the sysctl net.ipv4.tcp_notsent_lowat; None leaves the kernel's default."""
-        return None if self.lowat == LOWAT_AUTO else self.lowat
+        return None if self.lowat == AUTO else self.lowat
 
     @property
     def front_settings(self) -> EndSettings:

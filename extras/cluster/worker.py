@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.common.errors import LabError
+from priolab.common.formats.scenario import AUTO
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.fingerprint import versions_here
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
+from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.extras.cluster.parcel import pack
 from priolab.testbed import work_folder
@@ -91,7 +92,7 @@ def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
             each.front_key,
             each.client,
             each.congestion_control,
-            each.lowat == LOWAT_AUTO,
+            each.lowat == AUTO,
             each.whole_page.total_bytes == largest,
         ): each
         for each in scenarios

@@ -30,30 +30,39 @@ END_WORDS: Mapping[str, LinkOption] = MappingProxyType(
             default=NONE,
             parse=one_or(NONE, size(1, LOWAT_MOST)),
             allowed=f"1 to {LOWAT_MOST} bytes, or none",
+            meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none:"
+            " no limit",
         ),
         "SNDBUF": LinkOption(
             field="sndbuf_bytes",
             default=STOCK,
             parse=lambda text: None if text == STOCK else size(4096, 2**30)(text.lower()),
             allowed="4k to 1024M bytes, or stock",
+            meaning="send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning"
+            " reaches on a busy connection; stock: the kernel's default",
         ),
         "CC": LinkOption(
             field="congestion_control",
             default="cubic",
             parse=CongestionControl,
             allowed=words_of(CongestionControl),
+            meaning="congestion control of the front",
         ),
         "GSO": LinkOption(
             field="gso_segments",
             default=STOCK,
             parse=one_or(STOCK, whole(1, 65535)),
             allowed="1 to 65535 segments, or stock",
+            meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the"
+            " kernel's default",
         ),
         "FRONT_QDISC": LinkOption(
             field="qdisc",
             default=STOCK,
             parse=one_or(STOCK, FrontQdisc),
             allowed=f"{words_of(FrontQdisc)}, or {STOCK}",
+            meaning="queueing discipline of the front's own device, what net.core.default_qdisc sets on a real"
+            " one; fq: with its pacing; stock: none, as devices of namespaces and containers have",
         ),
     }
 )
@@ -62,13 +71,19 @@ END_WORDS: Mapping[str, LinkOption] = MappingProxyType(
 CROSS_WORDS: Mapping[str, LinkOption] = MappingProxyType(
     {
         "CROSS": LinkOption(
-            field="flows", default="0", parse=whole(0, _MOST_FLOWS), allowed=f"0 to {_MOST_FLOWS} flows"
+            field="flows",
+            default="0",
+            parse=whole(0, _MOST_FLOWS),
+            allowed=f"0 to {_MOST_FLOWS} flows",
+            meaning="cross traffic: competing bulk flows toward the client, through the same bottleneck queue,"
+            " which begin before the page loads",
         ),
         "CROSS_CC": LinkOption(
             field="congestion_control",
             default="cubic",
             parse=CongestionControl,
             allowed=words_of(CongestionControl),
+            meaning="congestion control of the cross traffic",
         ),
     }
 )

@@ -7,7 +7,8 @@ from typing import Any
 from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, Via
+from priolab.common.formats.scenario import AUTO
+from priolab.experiments.scenario.scenario import Scenario, Via
 from priolab.netem import qdisc_verification
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
@@ -106,7 +107,7 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     may set the option. The send buffer begins at the requested size, and the kernel only enlarges it.
     """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
-    if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
+    if scenario.native == "off" and scenario.lowat != AUTO:
         found = observed["socket_lowat"]
         if found != [0]:
             remedy = _PLAIN_TCP if found == [end_words.LOWAT_MOST] else ""
