@@ -11,7 +11,9 @@ from typing import Any
 from priolab.common import trace
 from priolab.common.trace import Trace
 from priolab.netem import queue_size, units
-from priolab.netem.link import Link, Qdisc, RateStep
+from priolab.netem.link import Link, Qdisc, RateStep, check_steps
+from priolab.netem.link_ranges import RANGES
+from priolab.netem.parsers import one_or
 from priolab.netem.queue_size import QueueSize
 
 _SHORTEST_DELAY_NS = 1000
@@ -34,12 +36,15 @@ class LinkOption:
     meaning: str
 
 
-def _rate(text: str) -> int | None:
-    if text == "unlimited":
-        return None
-    rate_bit_s = units.parse_rate_bit_s(text)
-    Link(rate_bit_s=rate_bit_s, delay_ns=0)
-    return rate_bit_s
+def _within(field: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Returns a parser for numbers in the range of a Link's field. The parser raises ValueError."""
+
+    def parsed(text: str) -> Any:
+        number = parse(text)
+        RANGES[field].check(number)
+        return number
+
+    return parsed
 
 
 def parse_delay_ns(text: str) -> int:
@@ -47,15 +52,13 @@ def parse_delay_ns(text: str) -> int:
     delay_ns = units.parse_time_ns(text)
     if 0 < delay_ns < _SHORTEST_DELAY_NS:
         raise ValueError("shorter than tc can resolve")
-    Link(rate_bit_s=None, delay_ns=delay_ns)
+    RANGES["delay_ns"].check(delay_ns)
     return delay_ns
 
 
 def _rate_steps(text: str) -> tuple[RateStep, ...]:
-    if text == "none":
-        return ()
-    steps = tuple(map(RateStep.parse, text.split("+")))
-    Link(rate_bit_s=steps[0].rate_bit_s, delay_ns=0, rate_steps=steps)
+    steps = tuple(map(RateStep.parse, text.split("+"))) if text != "none" else ()
+    check_steps(steps)
     return steps
 
 
@@ -89,24 +92,10 @@ def packed_traces(link: Link) -> Mapping[str, str]:
     return {name: f"{PACKED}{each.packed}" for name, each in traces.items() if each is not None}
 
 
-def _loss(text: str) -> float:
-    loss = units.parse_fraction(text)
-    Link(rate_bit_s=None, delay_ns=0, loss=loss)
-    return loss
-
-
-def _loss_burst(text: str) -> float | None:
-    if text == "none":
-        return None
-    packets = float(text) if re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) else 0.0
-    Link(rate_bit_s=None, delay_ns=0, loss=0.01, loss_burst_packets=packets)
-    return packets
-
-
-def _reorder(text: str) -> float:
-    reorder = units.parse_fraction(text)
-    Link(rate_bit_s=None, delay_ns=_SHORTEST_DELAY_NS, reorder=reorder)
-    return reorder
+def _packets(text: str) -> float:
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII):
+        raise ValueError("not a number")
+    return float(text)
 
 
 def _on(text: str) -> bool:
@@ -120,7 +109,7 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
         "RATE": LinkOption(
             field="rate_bit_s",
             default="128kbps",
-            parse=_rate,
+            parse=one_or("unlimited", _within("rate_bit_s", units.parse_rate_bit_s)),
             allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
             meaning="rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit is 128"
             " kilobits per second, a modem's rate",
@@ -128,7 +117,7 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
         "RATE_UP": LinkOption(
             field="rate_up_bit_s",
             default="unlimited",
-            parse=_rate,
+            parse=one_or("unlimited", _within("rate_up_bit_s", units.parse_rate_bit_s)),
             allowed="a tc rate such as 16kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited,"
             " the only value with TRACE_UP",
             meaning="rate toward the front, for requests and acknowledgments, in the same notation; the queue"
@@ -189,7 +178,7 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
         "LOSS": LinkOption(
             field="loss",
             default="0%",
-            parse=_loss,
+            parse=_within("loss", units.parse_fraction),
             allowed="0% to 50%, with the percent sign",
             meaning="random loss toward the client",
         ),
@@ -203,7 +192,7 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
         "LOSS_BURST": LinkOption(
             field="loss_burst_packets",
             default="none",
-            parse=_loss_burst,
+            parse=one_or("none", _within("loss_burst_packets", _packets)),
             allowed="1 to 1000 packets; or none, the only value with LOSS=0%",
             meaning="mean number of packets that are lost one after the other (Gilbert's model), with LOSS as the"
             " mean loss; none: each packet is lost or not independently of the others",
@@ -211,7 +200,7 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
         "REORDER": LinkOption(
             field="reorder",
             default="0%",
-            parse=_reorder,
+            parse=_within("reorder", units.parse_fraction),
             allowed="0% to 25%, with the percent sign; 0% is the only value with DELAY=0ms",
             meaning="fraction of packets toward the client that skip the link's delay, and so overtake all"
             " packets in it",
@@ -253,7 +242,7 @@ def link_of(fields: Mapping[str, Any]) -> Link:
     """Returns the Link of the knobs' values, by the fields of LINK_OPTIONS; a knob that is left out has Link's default.
 
     A trace sets the rate that holds until the trace begins, its mean rate. Rates and delays say how many bytes a queue
-    holds. Raises ValueError, which names the field.
+    holds. Raises LinkError, which names the knob.
     """
     found = dict(fields)
     trace: Trace | None = found.get("trace")

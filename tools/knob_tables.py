@@ -25,7 +25,7 @@ def _table(knobs: Iterable[Knob | RunKnob]) -> str:
 
 
 def services(before: str) -> str:
-    """Returns compose.yaml with the knobs of the link and their defaults. before: the file, in which they may be old."""
+    """Returns compose.yaml with the knobs of the link. before: the file, in which they may be old."""
     lines = "".join(f"      {name}: ${{{name}:-{option.default}}}\n" for name, option in LINK_OPTIONS.items())
     return _OF_THE_LINK.sub(lambda found: found[1] + lines, before)
 

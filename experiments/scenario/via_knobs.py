@@ -7,6 +7,7 @@ from priolab.common.errors import ScenarioError
 from priolab.experiments.scenario.knob import Knob, named, server_for
 from priolab.experiments.scenario.scenario import Via, ViaHttp
 from priolab.netem import link_options
+from priolab.netem.link_ranges import LinkError
 from priolab.netem.parsers import one_or, words_of
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import HTTP1
@@ -64,8 +65,8 @@ def via_from(fields: Mapping[str, Any], link: Mapping[str, Any], knobs: Mapping[
     if fields["server"] is not None:
         try:
             between = link_options.link_of({**link, "delay_up_ns": link["delay_ns"]})
-        except ValueError as error:
-            raise ScenarioError("VIA_QUEUE", knobs["VIA_QUEUE"], str(error).partition(": allowed ")[2]) from None
+        except LinkError as error:
+            raise ScenarioError("VIA_QUEUE", knobs["VIA_QUEUE"], error.allowed) from None
         names = ("rate_bit_s", "delay_ns", "queue_packets", "queue_bytes")
         return Via(**fields, **{name: getattr(between, name) for name in names})
     for knob in KNOBS[1:]:

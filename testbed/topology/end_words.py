@@ -6,15 +6,14 @@ from types import MappingProxyType
 from typing import Any
 
 from priolab.common.errors import ScenarioError
+from priolab.common.tuning import NO_LIMIT
 from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.netem.link_options import LINK_OPTIONS, LinkOption
+from priolab.netem.link_ranges import LinkError
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.testbed.option_values import TRACES, value_of
 from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
-
-LOWAT_MOST = 2**32 - 1
-"""The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
 
 STOCK, NONE = "stock", "none"
 """The words for the kernel's default."""
@@ -28,8 +27,8 @@ END_WORDS: Mapping[str, LinkOption] = MappingProxyType(
         "LOWAT": LinkOption(
             field="lowat_bytes",
             default=NONE,
-            parse=one_or(NONE, size(1, LOWAT_MOST)),
-            allowed=f"1 to {LOWAT_MOST} bytes, or none",
+            parse=one_or(NONE, size(1, NO_LIMIT)),
+            allowed=f"1 to {NO_LIMIT} bytes, or none",
             meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none:"
             " no limit",
         ),
@@ -105,10 +104,9 @@ def link_with(values: Mapping[str, Any], texts: Mapping[str, str]) -> Link:
         raise ScenarioError("RATE", texts["RATE"], "the default with TRACE, which has the rate")
     try:
         return link_options.link_of(values)
-    except ValueError as error:
-        field, _, allowed = str(error).partition(": allowed ")
-        name = field.upper()
-        raise ScenarioError(name, texts[name], allowed if name in _OWN_WORDS else LINK_OPTIONS[name].allowed) from None
+    except LinkError as error:
+        allowed = error.allowed if error.knob in _OWN_WORDS else LINK_OPTIONS[error.knob].allowed
+        raise ScenarioError(error.knob, texts[error.knob], allowed) from None
 
 
 def check_cross(link: Link, cross: CrossTraffic | None, text: str) -> None:

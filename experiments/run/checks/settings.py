@@ -8,11 +8,12 @@ from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
 from priolab.common.formats.scenario import AUTO
+from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.scenario.scenario import Scenario, Via
 from priolab.netem import qdisc_verification
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
-from priolab.testbed import end_words, pair
+from priolab.testbed import pair
 
 _NEVER_NS = 2**63
 _UNSEEN_NS = 3 * 10**9
@@ -61,7 +62,7 @@ def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None
 def _check_sysctls(
     lowat_bytes: int | None, sndbuf_bytes: int | None, observed: Mapping[str, Any], of: str = ""
 ) -> None:
-    _agree(f"{pair.LOWAT}{of}", lowat_bytes or end_words.LOWAT_MOST, observed["lowat"])
+    _agree(f"{pair.LOWAT}{of}", lowat_bytes or NO_LIMIT, observed["lowat"])
     if sndbuf_bytes is not None:
         _agree(f"{pair.WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
@@ -110,7 +111,7 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     if scenario.native == "off" and scenario.lowat != AUTO:
         found = observed["socket_lowat"]
         if found != [0]:
-            remedy = _PLAIN_TCP if found == [end_words.LOWAT_MOST] else ""
+            remedy = _PLAIN_TCP if found == [NO_LIMIT] else ""
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", [0], found, remedy)
     if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
@@ -118,7 +119,7 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 def check_sysctl(scenario: Scenario, processes: Sequence[ProcessSample]) -> None:
     """Checks that the sysctl of LOWAT had its value at each sample of the front's process. Raises InvalidRun."""
-    asked = scenario.lowat_bytes or end_words.LOWAT_MOST
+    asked = scenario.lowat_bytes or NO_LIMIT
     for sample in processes:
         if sample.sysctl_bytes not in (None, asked):
             raise InvalidRun(f"{pair.LOWAT} while the pages loaded", asked, sample.sysctl_bytes)
