@@ -174,8 +174,8 @@ picture: ## redraw the pictures of README.md, docs/guide/http3.md and docs/guide
 	@experiments/setup/setup.sh test TESTS=core SERVER=nginx,caddy,caddy-h3 CLIENT=chromium
 	@.venv/bin/python -m tools.picture
 
-knobs: environment ## write the table of all knobs, docs/reference/knobs.md
-	@.venv/bin/python -m tools.knob_tables docs/reference/knobs.md
+knobs: environment ## write the table of all knobs, docs/reference/knobs.md, and the link's in compose.yaml
+	@.venv/bin/python -m tools.knob_tables docs/reference/knobs.md compose.yaml
 
 .PHONY: man
 man: setup-lint ## write the man page of priolab, docs/priolab.1

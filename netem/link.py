@@ -9,21 +9,19 @@ Rules:
    the queue or later, are sent at the new rate.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Self
 
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.trace import Trace
-from priolab.netem.queue_size import MOST_PACKETS
+from priolab.netem import units
+from priolab.netem.link_ranges import RANGES, STEP_RATES, LinkError
 
-_LONGEST_DELAY_NS = 60 * 10**9
 _LATEST_STEP_NS = 3600 * 10**9
 _MOST_STEPS = 16
-_LONGEST_BURST_PACKETS = 1000
-_MOST_REORDERED = 0.25
 _SHORTEST_TIMEOUT_NS = 2 * 10**8
 """The kernel's shortest retransmission time-out (TCP_RTO_MIN in include/net/tcp.h)."""
 _LARGEST_BURST_PACKETS = 23
@@ -60,10 +58,30 @@ class RateStep:
     at_ns: int
     rate_bit_s: int
 
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Parses a step of RATE_STEPS, such as `1024kbit@2s`. Raises ValueError."""
+        rate, _, at = text.partition("@")
+        return cls(rate_bit_s=units.parse_rate_bit_s(rate), at_ns=units.parse_time_ns(at))
+
+    def __str__(self) -> str:
+        return f"{self.rate_bit_s}bit@{self.at_ns}ns"
+
+
+def check_steps(steps: Sequence[RateStep]) -> None:
+    """Checks the number, rates and times of rate steps. Raises LinkError."""
+    times = [0, *(step.at_ns for step in steps)]
+    if len(steps) > _MOST_STEPS:
+        raise LinkError("RATE_STEPS", f"are at most {_MOST_STEPS} steps")
+    for step in steps:
+        STEP_RATES.check(step.rate_bit_s)
+    if any(later <= earlier for earlier, later in pairwise(times)) or times[-1] > _LATEST_STEP_NS:
+        raise LinkError("RATE_STEPS", "are times above 0s up to 3600s, each later than the one before")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A link. Raises ValueError, which names the field, if a value is out of range.
+    """A link. Raises LinkError, which names the knob, if a value is out of range.
 
     rate_bit_s: the rate toward the client in bits per second, None for unlimited. Whole Ethernet frames count, as with
     tc. rate_up_bit_s: the rate toward the front, None for unlimited. delay_ns, delay_up_ns: the one-way delays toward
@@ -104,84 +122,69 @@ class Link:
     rate_up_bit_s: int | None = None
 
     def __post_init__(self) -> None:
-        if self.rate_bit_s is not None and not _is_rate(self.rate_bit_s):
-            raise ValueError("rate: allowed are 1kbit to 100gbit, or unlimited")
-        if self.rate_up_bit_s is not None:
-            if not _is_rate(self.rate_up_bit_s):
-                raise ValueError("rate_up: allowed are 1kbit to 100gbit, or unlimited")
-            if self.trace_up is not None:
-                raise ValueError("rate_up: allowed is unlimited with trace_up (TRACE_UP), which has the rate")
-        for name in ("delay_ns", "delay_up_ns"):
-            if not 0 <= getattr(self, name) <= _LONGEST_DELAY_NS:
-                raise ValueError(f"{name.removesuffix('_ns')}: allowed are 0ms to 60s")
+        for field, within in RANGES.items():
+            within.check(getattr(self, field))
+        if self.rate_up_bit_s is not None and self.trace_up is not None:
+            raise LinkError("RATE_UP", "is unlimited with trace_up (TRACE_UP), which has the rate")
         self._check_queue()
-        if not 0 <= self.loss <= 0.5:
-            raise ValueError("loss: allowed are 0% to 50%")
         if not 0 <= self.jitter_ns <= self.delay_ns:
-            raise ValueError("jitter: allowed are 0ms to the delay")
-        if self.loss_burst_packets is not None and not self._bursts:
-            raise ValueError(f"loss_burst: allowed are 1 to {_LONGEST_BURST_PACKETS} packets, with a loss above 0%")
-        if not 0 <= self.reorder <= (_MOST_REORDERED if self.delay_ns else 0):
-            raise ValueError(f"reorder: allowed are 0% to {_MOST_REORDERED:.0%}, without a delay 0%")
+            raise LinkError("JITTER", "are 0ms to the delay")
+        if self.loss_burst_packets is not None and not self.loss:
+            raise RANGES["loss_burst_packets"].error
+        if self.reorder and not self.delay_ns:
+            raise RANGES["reorder"].error
         if self.qdisc is not Qdisc.FIFO and (self.rate_bit_s is None or self.queue_packets < 2):
-            raise ValueError("qdisc: allowed is fifo if the rate is unlimited, or the queue shorter than two packets")
+            raise LinkError("QDISC", "is fifo if the rate is unlimited, or the queue shorter than two packets")
         if self.ecn and not self.qdisc.marks:
-            raise ValueError(f"ecn: allowed is off with qdisc {self.qdisc}, which marks no packets")
+            raise LinkError("ECN", f"is off with qdisc {self.qdisc}, which marks no packets")
         if self.rate_steps:
             self._check_steps()
         if self.traced:
-            self._check_fits_trace("trace" if self.trace is not None else "trace_up")
+            self._check_fits_trace("TRACE" if self.trace is not None else "TRACE_UP")
 
     def _check_queue(self) -> None:
-        if not 1 <= self.queue_packets <= MOST_PACKETS:
-            raise ValueError(f"queue: allowed are 1 to {MOST_PACKETS} packets of {PACKET_BYTES} bytes")
         if not self.counts_bytes:
             return
         if self.qdisc is not Qdisc.FIFO:
-            raise ValueError(
-                f"queue: allowed a number of packets with QDISC={self.qdisc}, whose limit counts {self.qdisc.counts}"
-            )
+            counts = f"whose limit counts {self.qdisc.counts}"
+            raise LinkError("QUEUE", f"a number of packets with QDISC={self.qdisc}, {counts}")
         if self.queue_packets != (self.queue_bytes or self.queue_up_bytes or 0) // PACKET_BYTES:
-            raise ValueError("queue: allowed as many packets as full-size ones have room in its bytes")
+            raise LinkError("QUEUE", "as many packets as full-size ones have room in its bytes")
 
-    def _check_fits_trace(self, field: str) -> None:
-        """Checks that nothing else than the trace changes the rate. field: the trace's field. Raises ValueError."""
+    def _check_fits_trace(self, knob: str) -> None:
+        """Checks that nothing else than the trace changes the rate. knob: the trace's. Raises LinkError."""
         if self.rate_steps:
-            raise ValueError(f"{field}: allowed none with rate steps (RATE_STEPS)")
+            raise LinkError(knob, "none with rate steps (RATE_STEPS)")
         if self.qdisc is not Qdisc.FIFO:
-            raise ValueError(f"{field}: allowed none with QDISC={self.qdisc}; any trace with QDISC=fifo")
+            raise LinkError(knob, f"none with QDISC={self.qdisc}; any trace with QDISC=fifo")
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the link for a JSON document."""
-        traces = {name: trace and trace.packed for name, trace in (("trace", self.trace), ("trace_up", self.trace_up))}
-        return asdict(replace(self, trace=None, trace_up=None)) | traces
+        """Returns the link for a JSON document, in the form in which run.json records it: steps and traces as texts."""
+        texts = {
+            "rate_steps": "+".join(map(str, self.rate_steps)) or None,
+            "qdisc": self.qdisc.value,
+            "trace": self.trace and self.trace.packed,
+            "trace_up": self.trace_up and self.trace_up.packed,
+        }
+        return vars(self) | texts
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Reads the output of `as_document` or dataclasses.asdict.
-
-        Raises ValueError, and TypeError if the document is no Link.
-        """
-        steps = tuple(RateStep(**step) for step in document.get("rate_steps", ()))
-        traces = {name: _trace(document.get(name)) for name in ("trace", "trace_up")}
-        return cls(**{**document, **traces, "rate_steps": steps, "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO))})
-
-    @property
-    def _bursts(self) -> bool:
-        return bool(self.loss) and 1 <= (self.loss_burst_packets or 0) <= _LONGEST_BURST_PACKETS
+        """Reads the output of `as_document`. Raises ValueError, and TypeError if the document is no Link."""
+        steps, traces = document.get("rate_steps"), {name: document.get(name) for name in ("trace", "trace_up")}
+        values = {
+            "rate_steps": tuple(map(RateStep.parse, steps.split("+"))) if steps else (),
+            "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO)),
+            **{name: text and Trace.unpack(text) for name, text in traces.items()},
+        }
+        return cls(**{**document, **values})
 
     def _check_steps(self) -> None:
-        times = [0, *(step.at_ns for step in self.rate_steps)]
-        if len(self.rate_steps) > _MOST_STEPS:
-            raise ValueError(f"rate_steps: allowed are at most {_MOST_STEPS} steps")
-        if not all(_is_rate(step.rate_bit_s) for step in self.rate_steps):
-            raise ValueError("rate_steps: allowed are rates of 1kbit to 100gbit")
-        if any(later <= earlier for earlier, later in pairwise(times)) or times[-1] > _LATEST_STEP_NS:
-            raise ValueError("rate_steps: allowed are times above 0s up to 3600s, each later than the one before")
+        check_steps(self.rate_steps)
         if self.rate_bit_s is None:
-            raise ValueError("rate_steps: allowed with a limited rate only")
+            raise LinkError("RATE_STEPS", "with a limited rate only")
         if self.queue_packets < 2 and not self.counts_bytes:
-            raise ValueError("rate_steps: allowed with a queue of two or more packets only")
+            raise LinkError("RATE_STEPS", "with a queue of two or more packets only")
 
     @property
     def traced(self) -> bool:
@@ -259,13 +262,3 @@ class Link:
     def up_ns(self, size_bytes: int) -> int:
         """Returns the transmission time of packets toward the front. size_bytes includes all headers."""
         return 0 if self.rate_up_bit_s is None else size_bytes * 8 * 10**9 // self.rate_up_bit_s
-
-
-def _trace(document: str | Mapping[str, Any] | None) -> Trace | None:
-    if isinstance(document, str):
-        return Trace.unpack(document)
-    return None if document is None else Trace(name=document["name"], times_ms=tuple(document["times_ms"]))
-
-
-def _is_rate(rate_bit_s: int) -> bool:
-    return 1000 <= rate_bit_s <= 100 * 10**9

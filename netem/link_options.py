@@ -1,7 +1,7 @@
 """The knobs that describe a Link: their names, defaults and notation, on command lines and in environment variables."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 from priolab.common import trace
 from priolab.common.trace import Trace
 from priolab.netem import queue_size, units
-from priolab.netem.link import Link, Qdisc, RateStep
+from priolab.netem.link import Link, Qdisc, RateStep, check_steps
+from priolab.netem.link_ranges import RANGES
+from priolab.netem.parsers import one_or
 from priolab.netem.queue_size import QueueSize
 
 _SHORTEST_DELAY_NS = 1000
@@ -23,21 +25,26 @@ PACKED = "packed:"
 class LinkOption:
     """A knob that sets a field of Link.
 
-    parse: converts the knob's text to the field's value; raises ValueError. allowed: the allowed texts, in words.
+    default: the text used if none is given. parse: converts the knob's text to the field's value; raises ValueError.
+    allowed: the allowed texts, in words, for errors and help. meaning: what the knob sets, for help.
     """
 
     field: str
     default: str
     parse: Callable[[str], Any]
     allowed: str
+    meaning: str
 
 
-def _rate(text: str) -> int | None:
-    if text == "unlimited":
-        return None
-    rate_bit_s = units.parse_rate_bit_s(text)
-    Link(rate_bit_s=rate_bit_s, delay_ns=0)
-    return rate_bit_s
+def _within(field: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Returns a parser for numbers in the range of a Link's field. The parser raises ValueError."""
+
+    def parsed(text: str) -> Any:
+        number = parse(text)
+        RANGES[field].check(number)
+        return number
+
+    return parsed
 
 
 def parse_delay_ns(text: str) -> int:
@@ -45,26 +52,14 @@ def parse_delay_ns(text: str) -> int:
     delay_ns = units.parse_time_ns(text)
     if 0 < delay_ns < _SHORTEST_DELAY_NS:
         raise ValueError("shorter than tc can resolve")
-    Link(rate_bit_s=None, delay_ns=delay_ns)
+    RANGES["delay_ns"].check(delay_ns)
     return delay_ns
 
 
 def _rate_steps(text: str) -> tuple[RateStep, ...]:
-    if text == "none":
-        return ()
-    steps = tuple(_rate_step(part) for part in text.split("+"))
-    Link(rate_bit_s=steps[0].rate_bit_s, delay_ns=0, rate_steps=steps)
+    steps = tuple(map(RateStep.parse, text.split("+"))) if text != "none" else ()
+    check_steps(steps)
     return steps
-
-
-def _rate_step(text: str) -> RateStep:
-    rate, _, at = text.partition("@")
-    return RateStep(rate_bit_s=units.parse_rate_bit_s(rate), at_ns=units.parse_time_ns(at))
-
-
-def format_rate_steps(steps: Sequence[RateStep]) -> str | None:
-    """Formats steps for RATE_STEPS, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`; None without steps."""
-    return "+".join(f"{step.rate_bit_s}bit@{step.at_ns}ns" for step in steps) or None
 
 
 def parse_trace(text: str) -> Trace | None:
@@ -97,24 +92,10 @@ def packed_traces(link: Link) -> Mapping[str, str]:
     return {name: f"{PACKED}{each.packed}" for name, each in traces.items() if each is not None}
 
 
-def _loss(text: str) -> float:
-    loss = units.parse_fraction(text)
-    Link(rate_bit_s=None, delay_ns=0, loss=loss)
-    return loss
-
-
-def _loss_burst(text: str) -> float | None:
-    if text == "none":
-        return None
-    packets = float(text) if re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII) else 0.0
-    Link(rate_bit_s=None, delay_ns=0, loss=0.01, loss_burst_packets=packets)
-    return packets
-
-
-def _reorder(text: str) -> float:
-    reorder = units.parse_fraction(text)
-    Link(rate_bit_s=None, delay_ns=_SHORTEST_DELAY_NS, reorder=reorder)
-    return reorder
+def _packets(text: str) -> float:
+    if not re.fullmatch(r"\d{1,4}(\.\d{1,3})?", text, re.ASCII):
+        raise ValueError("not a number")
+    return float(text)
 
 
 def _on(text: str) -> bool:
@@ -128,15 +109,20 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
         "RATE": LinkOption(
             field="rate_bit_s",
             default="128kbps",
-            parse=_rate,
+            parse=one_or("unlimited", _within("rate_bit_s", units.parse_rate_bit_s)),
             allowed="a tc rate such as 128kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited",
+            meaning="rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit is 128"
+            " kilobits per second, a modem's rate",
         ),
         "RATE_UP": LinkOption(
             field="rate_up_bit_s",
             default="unlimited",
-            parse=_rate,
+            parse=one_or("unlimited", _within("rate_up_bit_s", units.parse_rate_bit_s)),
             allowed="a tc rate such as 16kbps (kilobytes) or 128kbit (kilobits), from 1kbit to 100gbit; or unlimited,"
             " the only value with TRACE_UP",
+            meaning="rate toward the front, for requests and acknowledgments, in the same notation; the queue"
+            " before it is as long as QUEUE says, a time or a bandwidth-delay product being taken at this"
+            " rate",
         ),
         "RATE_STEPS": LinkOption(
             field="rate_steps",
@@ -145,47 +131,79 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
             allowed="up to 16 steps RATE@TIME, joined by +, such as 1280kbps@2s+128kbps@6s: rates from 1kbit to"
             " 100gbit, times after the start of the measured load, each later than the one before, up to 3600s; or"
             " none, the only value with RATE=unlimited or QUEUE=1",
+            meaning="changes of the rate during the measured load: 1280kbps@2s+128kbps@6s sets ten times the"
+            " default rate two seconds after the load's start, and the default rate again six seconds"
+            " after the start",
         ),
-        "TRACE": LinkOption(field="trace", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"),
+        "TRACE": LinkOption(
+            field="trace",
+            default="none",
+            parse=parse_trace,
+            allowed=f"none, or {trace.ALLOWED}",
+            meaning="replays packet opportunities toward the client, from the start of the measured load on, in a"
+            " loop; mahimahi's format (`priolab trace convert` makes it of a table); before that load the"
+            " rate is the trace's mean rate",
+        ),
         "TRACE_UP": LinkOption(
-            field="trace_up", default="none", parse=parse_trace, allowed=f"none, or {trace.ALLOWED}"
+            field="trace_up",
+            default="none",
+            parse=parse_trace,
+            allowed=f"none, or {trace.ALLOWED}",
+            meaning="replays packet opportunities toward the front, in the same way",
         ),
         "DELAY": LinkOption(
             field="delay_ns",
             default="300ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 300ms or 0.3s: 0ms, or 1us to 60s",
+            meaning="one-way delay toward the client",
         ),
         "DELAY_UP": LinkOption(
             field="delay_up_ns",
             default="0ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 20ms: 0ms, or 1us to 60s",
+            meaning="one-way delay toward the front",
         ),
         "QUEUE": LinkOption(
             field="queue",
             default="25",
             parse=QueueSize.parse,
             allowed=queue_size.ALLOWED,
+            meaning="size of the bottleneck queue, the packet being sent included; packets on their way through"
+            " the link's delay do not count. A number counts packets of any size; all else stands for"
+            " bytes, whatever the packets' sizes. A bandwidth-delay product is the rate times DELAY plus"
+            " DELAY_UP; the rate is the first one, or a TRACE's mean",
         ),
-        "LOSS": LinkOption(field="loss", default="0%", parse=_loss, allowed="0% to 50%, with the percent sign"),
+        "LOSS": LinkOption(
+            field="loss",
+            default="0%",
+            parse=_within("loss", units.parse_fraction),
+            allowed="0% to 50%, with the percent sign",
+            meaning="random loss toward the client",
+        ),
         "JITTER": LinkOption(
             field="jitter_ns",
             default="0ms",
             parse=parse_delay_ns,
             allowed="a tc time such as 20ms, at most DELAY",
+            meaning="the delay toward the client varies by up to this much; packets keep their order",
         ),
         "LOSS_BURST": LinkOption(
             field="loss_burst_packets",
             default="none",
-            parse=_loss_burst,
+            parse=one_or("none", _within("loss_burst_packets", _packets)),
             allowed="1 to 1000 packets; or none, the only value with LOSS=0%",
+            meaning="mean number of packets that are lost one after the other (Gilbert's model), with LOSS as the"
+            " mean loss; none: each packet is lost or not independently of the others",
         ),
         "REORDER": LinkOption(
             field="reorder",
             default="0%",
-            parse=_reorder,
+            parse=_within("reorder", units.parse_fraction),
             allowed="0% to 25%, with the percent sign; 0% is the only value with DELAY=0ms",
+            meaning="fraction of packets toward the client that skip the link's delay, and so overtake all"
+            " packets in it",
         ),
         "QDISC": LinkOption(
             field="qdisc",
@@ -193,12 +211,16 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
             parse=Qdisc,
             allowed=f"{', '.join(Qdisc)}; fifo is the only value with RATE=unlimited or QUEUE=1, or with a"
             " QUEUE in bytes",
+            meaning="queueing discipline of the bottleneck: the kernel's, with its default parameters, and QUEUE"
+            " as its limit; fifo: one queue, which drops a packet only when it is full",
         ),
         "ECN": LinkOption(
             field="ecn",
             default="off",
             parse=_on,
             allowed=f"off; or on, with QDISC={' or '.join(qdisc for qdisc in Qdisc if qdisc.marks)}",
+            meaning="on: client and front negotiate ECN, and the bottleneck's queueing discipline marks their"
+            " packets instead of dropping them",
         ),
     }
 )
@@ -220,7 +242,7 @@ def link_of(fields: Mapping[str, Any]) -> Link:
     """Returns the Link of the knobs' values, by the fields of LINK_OPTIONS; a knob that is left out has Link's default.
 
     A trace sets the rate that holds until the trace begins, its mean rate. Rates and delays say how many bytes a queue
-    holds. Raises ValueError, which names the field.
+    holds. Raises LinkError, which names the knob.
     """
     found = dict(fields)
     trace: Trace | None = found.get("trace")

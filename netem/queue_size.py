@@ -10,9 +10,7 @@ from typing import Any, Self
 
 from priolab.common.packets import PACKET_BYTES
 from priolab.netem import units
-
-MOST_PACKETS = 100_000
-"""The longest queue in packets. In bytes it is as many full-size packets."""
+from priolab.netem.link_ranges import MOST_PACKETS, LinkError
 
 MOST_BYTES = MOST_PACKETS * PACKET_BYTES
 
@@ -58,17 +56,17 @@ class QueueSize:
         """Returns the fields of a Link: queue_packets, queue_bytes and queue_up_bytes.
 
         rate_bit_s, rate_up_bit_s: the first or the mean rate of each direction; None without a bottleneck.
-        round_trip_ns: the link's delay in both directions together. Raises ValueError.
+        round_trip_ns: the link's delay in both directions together. Raises LinkError.
         """
         if self.packets is not None:
             return {"queue_packets": self.packets}
         rates = {"queue_bytes": rate_bit_s, "queue_up_bytes": rate_up_bit_s}
         found = {name: self._bytes(rate, round_trip_ns) for name, rate in rates.items() if rate is not None}
         if not found and self.size_bytes is None:
-            raise ValueError("queue: allowed packets or bytes, such as 25 or 30kb, with an unlimited rate")
+            raise LinkError("QUEUE", "packets or bytes, such as 25 or 30kb, with an unlimited rate")
         largest = max(found.values(), default=self.size_bytes or 0)
         if largest > MOST_BYTES:
-            raise ValueError(f"queue: allowed at most {MOST_BYTES} bytes; with this link it would have {largest}")
+            raise LinkError("QUEUE", f"at most {MOST_BYTES} bytes; with this link it would have {largest}")
         return {**found, "queue_packets": found.get("queue_bytes", largest) // PACKET_BYTES}
 
     def _bytes(self, rate_bit_s: int, round_trip_ns: int) -> int:

@@ -7,8 +7,7 @@ import socket
 from collections.abc import Callable
 
 from priolab.common.descriptors import borrow, sockets_of, stat, with_descendants
-
-_UNLIMITED = 2**32 - 1
+from priolab.common.tuning import NO_LIMIT
 
 
 class LiveSocket:
@@ -40,7 +39,7 @@ class LiveSocket:
     def lowat_bytes(self, peer_port: int | None = None) -> int | None:
         """Returns the socket's TCP_NOTSENT_LOWAT, 0 if the sysctl applies (tcp(7)); None without a connection.
 
-        2**32 - 1 stands for a socket without a limit.
+        NO_LIMIT stands for a socket without a limit.
         peer_port: the client's port, which chooses among several connections; None for any connection.
         """
         if peer_port != self._peer_port:
@@ -116,7 +115,7 @@ def _look(
             if address != peer or peer_port not in (None, port):
                 return None
             # Without a limit, as on connections to a listener of Multipath TCP, the kernel gives -1.
-            lowat_bytes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) & _UNLIMITED
+            lowat_bytes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) & NO_LIMIT
             seen(connection)
             return lowat_bytes
         except (OSError, ValueError):

@@ -13,7 +13,14 @@ TRACES = ("TRACE", "TRACE_UP")
 """The knobs whose errors say what is wrong with a file."""
 
 _LARGEST_SEED = 2**32 - 1
-SEED_WORD = LinkOption(field="seed", default="1", parse=whole(0, _LARGEST_SEED), allowed=f"0 to {_LARGEST_SEED}")
+SEED_WORD = LinkOption(
+    field="seed",
+    default="1",
+    parse=whole(0, _LARGEST_SEED),
+    allowed=f"0 to {_LARGEST_SEED}",
+    meaning="seed of the first repetition; each further repetition adds 1. In the guest, runs with the same scenario,"
+    " seed and programs have the same events, to the nanosecond",
+)
 """The knob of the seed of all random numbers."""
 
 

@@ -16,7 +16,7 @@ from priolab.analysis.figures.palette import INK, QUIET
 from priolab.analysis.figures.sheet import FONT, SMALL, WIDTH, Axis, Declaration, Panel, heading, number
 from priolab.analysis.loads.metrics import Piece
 from priolab.analysis.records.runs import Experiment
-from priolab.common.formats.scenario import ScenarioRecord
+from priolab.common.formats.scenario import ClientKind, ScenarioRecord
 
 _TOOLTIP = [
     {"field": "resource", "type": "nominal", "title": "resource"},
@@ -48,7 +48,7 @@ def draw(experiment: Experiment) -> Declaration | None:
 def _groups(shown: Sequence[Arm]) -> list[list[Arm]]:
     groups: dict[ScenarioRecord, list[Arm]] = {}
     for arm in shown:
-        groups.setdefault(replace(arm.run.scenario, client="h2"), []).append(arm)
+        groups.setdefault(replace(arm.run.scenario, client=ClientKind.H2), []).append(arm)
     return list(groups.values())
 
 

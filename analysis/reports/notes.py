@@ -10,10 +10,10 @@ from priolab.analysis.records.rate import Rate
 from priolab.common.formats.page import called
 from priolab.common.formats.run import Observed, RunRecord
 from priolab.common.formats.scenario import AUTO, PROBE, ScenarioRecord
+from priolab.common.tuning import NO_LIMIT
 
 _GSO_BYTES = 65_536
 _STRICT = "strict: a stream waits"  # the beginning of `scheduling` in a server.toml
-_NO_LIMIT = 2**32 - 1  # the kernel's default of net.ipv4.tcp_notsent_lowat
 _KEEP_SHORT = ("fq_codel", "cake", "pie", "dualpi2")
 """Queueing disciplines that keep a queue short, whatever its limit."""
 _LONG_QUEUE_S = 1.0
@@ -55,7 +55,7 @@ def _can_bind(scenario: ScenarioRecord) -> bool:
     Other notes explain that a larger LOWAT has no effect.
     """
     lowat = _fixed(scenario)
-    return lowat is not None and lowat < min(_NO_LIMIT, _others_bytes(scenario))
+    return lowat is not None and lowat < min(NO_LIMIT, _others_bytes(scenario))
 
 
 def _others_bytes(scenario: ScenarioRecord) -> int:
@@ -69,10 +69,10 @@ def _others(scenario: ScenarioRecord) -> str:
 
 def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
-    if scenario.lowat != _NO_LIMIT:
+    if scenario.lowat != NO_LIMIT:
         return None
     return (
-        f"LOWAT={_NO_LIMIT} is the kernel's default, which is no limit. So this arm is the same as LOWAT=none. "
+        f"LOWAT={NO_LIMIT} is the kernel's default, which is no limit. So this arm is the same as LOWAT=none. "
         f"Only a smaller LOWAT limits the unsent bytes."
     )
 
@@ -80,7 +80,7 @@ def _no_limit(scenario: ScenarioRecord, observed: Observed) -> str | None:
 def _larger_than_image(scenario: ScenarioRecord, observed: Observed) -> str | None:
     del observed
     lowat, size = _fixed(scenario), _others_bytes(scenario)
-    if lowat is None or not 0 < size <= lowat < _NO_LIMIT:
+    if lowat is None or not 0 < size <= lowat < NO_LIMIT:
         return None
     return (
         f"LOWAT={lowat} is not less than the {size} bytes of the {_others(scenario)}: nearly all of these "

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -26,6 +27,31 @@ FIFO = "fifo"
 
 STEPS_PATTERN = r"^\d{1,12}bit@\d{1,19}ns(\+\d{1,12}bit@\d{1,19}ns){0,15}$"
 """The regular expression that rate_steps matches, such as `10240000bit@2000000000ns+1024000bit@6000000000ns`."""
+
+
+class ClientKind(StrEnum):
+    """The client that loads the pages."""
+
+    H2 = "h2"
+    """The lab's own client, which uses the protocol of the server: HTTP/2, HTTP/3 or SPDY."""
+    CHROMIUM = "chromium"
+    """A real browser, with its own priorities and windows."""
+    FIREFOX = "firefox"
+    """Another real browser: Firefox ESR."""
+    WEBKIT = "webkit"
+    """A third real browser: WebKitGTK, with the network of libsoup."""
+
+    @property
+    def is_browser(self) -> bool:
+        """True for a real browser."""
+        return self is not ClientKind.H2
+
+    @property
+    def product(self) -> str:
+        """The client's name for people."""
+        if self is ClientKind.WEBKIT:
+            return "WebKitGTK"
+        return self.value.capitalize() if self.is_browser else "the lab's own client"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +101,31 @@ def _named_later(knob: str, *, usual: str | None) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioRecord:
-    """A scenario as run.json has it; experiments/scenario/scenario.py explains the fields.
+    """A scenario as run.json has it: everything that may change a result.
+
+    experiments/scenario/scenario.py is the same value with the types and the parts that a run needs.
+
+    server: name of the front's server. via: the second front, between this front and the origin.
+    native, buffering: `on` or `off`, as the knobs NATIVE and BUFFERING say.
+    record_bytes: the front's largest TLS record; None leaves the server's default.
+    lowat: net.ipv4.tcp_notsent_lowat of the front's namespace or container, in bytes. None leaves the kernel's default,
+    no limit. AUTO also leaves the default, and a tuner sets TCP_NOTSENT_LOWAT of each connection.
+    target_delay_ns: the longest time that a byte should wait unsent in the kernel, at which the tuner aims.
+    sndbuf_bytes: the middle value of the front's net.ipv4.tcp_wmem; None leaves the kernel's default.
+    front_qdisc: the queueing discipline of the front's interface; None leaves it without one, as virtual devices are.
+    gso_segments: gso_max_segs of the front's interface; None leaves the kernel's default.
+    cross: competing bulk flows through the bottleneck. cross_cc: their congestion control.
+    client: the client that loads the pages. page: the page's name. plan: page loads, or a probe. first: the resource
+    that the client requests first; None for the page's order. priorities: the order that the client asks for. dialect:
+    the signals by which the client asks for this order.
+    size_bytes, script_delay_ns: the parameters of the page; None if the page does not use the parameter.
+    reloads: page loads before the measured one, on the same connection.
+    window_bytes: flow-control window per stream. connection_window_bytes: that of the connection; None for the same.
+    rate_bit_s to ecn, trace and queue_bytes: the link (netem/link.py).
 
     program, config: None unless PROGRAM and CONFIG name files. via: None without a second front. disturb: None without
     a disturbance of the probe. service: the time that the server needs, such as 20us+1us/KB; None for none.
-    target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic. page: the page's name.
+    target_delay_ns: None unless `lowat` is AUTO. cross_cc: None without cross traffic.
     queue_bytes, queue_up_bytes: None unless the queue toward the client, or the one toward the front, is limited in
     bytes; queue_packets then counts the full-size packets that have room in it.
     rate_steps: None for a constant rate. trace, trace_up: packed traces (common/trace.py).
@@ -96,7 +142,7 @@ class ScenarioRecord:
     congestion_control: str
     gso_segments: int | None = _named("GSO", usual=None)
     front_qdisc: str | None = _named_later("FRONT_QDISC", usual=None)
-    client: Literal["h2", "chromium", "firefox", "webkit"]
+    client: ClientKind
     page: str = _named("PAGE", usual=MAPS)
     plan: str = _named("PLAN", usual="loads")
     first: str | None = _named("FIRST", usual=None)
@@ -140,7 +186,7 @@ class ScenarioRecord:
     @property
     def unusual(self) -> Iterator[str]:
         """Each of the fields that figures name and that has another value than usual, such as `NATIVE=on`."""
-        for each in fields(self):
+        for each in fields(ScenarioRecord):
             if "knob" in each.metadata and (value := getattr(self, each.name)) != each.metadata["usual"]:
                 yield f"{each.metadata['knob']}={value}"
 

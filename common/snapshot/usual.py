@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from priolab.common.tuning import NO_LIMIT
+
 _USUAL: Mapping[str, str] = {
     "net.ipv4.tcp_sack": "1",
     "net.ipv4.tcp_dsack": "1",
@@ -20,7 +22,7 @@ _USUAL: Mapping[str, str] = {
     "net.ipv4.tcp_pacing_ss_ratio": "200",
     "net.ipv4.tcp_pacing_ca_ratio": "120",
     "net.ipv4.tcp_mtu_probing": "0",
-    "net.ipv4.tcp_notsent_lowat": "4294967295",
+    "net.ipv4.tcp_notsent_lowat": str(NO_LIMIT),
     "net.ipv4.tcp_rto_min_us": "200000",
     "net.ipv4.tcp_comp_sack_nr": "44",
     "net.ipv4.ip_no_pmtu_disc": "0",

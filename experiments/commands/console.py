@@ -23,7 +23,7 @@ from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.named import LAYERS, Entry
-from priolab.experiments.scenario.scenario import Scenario, as_record
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem import link_options, units
 
 _FURTHER = 2
@@ -167,8 +167,8 @@ class Report:
         servers = ", ".join(dict.fromkeys(_fronts(arm.scenario) for arm in request.arms))
         self.say(f"{request.name}: {arms}{times}; server {servers}")
         self.say(f"fabric: {request.run_settings.fabric.name} ({request.run_settings.fabric_reason})")
-        self.link(as_record(scenario))
-        for note in dict.fromkeys(note for arm in request.arms for note in arm.scenario.page.notes):
+        self.link(scenario)
+        for note in dict.fromkeys(note for arm in request.arms for note in arm.scenario.whole_page.notes):
             self.note(note)
 
     def link(self, scenario: ScenarioRecord) -> None:

@@ -41,6 +41,7 @@ from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.pages import site_page
 from priolab.netem import link_options
 from priolab.netem.link import Link
+from priolab.netem.link_ranges import LinkError
 from priolab.netem.parsers import whole
 from priolab.testbed import parsed_time_ns
 
@@ -165,8 +166,8 @@ def _link(options: argparse.Namespace) -> Link | None:
         fields[word.field] = _parsed(f"--{name.lower()}", given.get(name, usual), word.parse, word.allowed)
     try:
         return link_options.link_of(fields)
-    except ValueError as error:
-        raise ScenarioError("--queue", given["QUEUE"], str(error).partition(": allowed ")[2]) from None
+    except LinkError as error:
+        raise ScenarioError("--queue", given["QUEUE"], error.allowed) from None
 
 
 def _parsed(where: str, text: str, parse: Any, allowed: str) -> Any:

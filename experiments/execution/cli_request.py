@@ -99,8 +99,7 @@ RUN_KNOBS: Mapping[str, RunKnob] = MappingProxyType(
                 default=SEED_WORD.default,
                 parse=SEED_WORD.parse,
                 allowed=SEED_WORD.allowed,
-                meaning="seed of the first repetition; each further repetition adds 1. In the guest, runs with the same"
-                " scenario, seed and programs have the same events, to the nanosecond",
+                meaning=SEED_WORD.meaning,
             ),
             RunKnob(
                 name="FABRIC",
@@ -247,7 +246,7 @@ def request_from(words: Mapping[str, str]) -> Request:
     fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
     named_by_page = "PAGE" in words and "SCENARIO" not in words
     return Request(
-        name=arms[0].scenario.page.name if named_by_page else entry.name,
+        name=arms[0].scenario.page if named_by_page else entry.name,
         arms=arms,
         repeat=run["REPEAT"],
         run_settings=RunSettings(

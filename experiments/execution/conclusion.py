@@ -21,6 +21,7 @@ from priolab.common.errors import InvalidRun, LabError, StepFailed
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import Findings, RunRecord
+from priolab.common.formats.scenario import AUTO
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.process.program_logs import tail
 from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
@@ -34,7 +35,7 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run import capture
 from priolab.experiments.scenario.knobs import with_absolute_paths
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, as_record
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import BROWSERS, Tools
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link_options import packed_traces
@@ -190,7 +191,7 @@ def _record(
         kernel=run_settings.fabric.kernel_record(),
         wall_s=round(wall_s, 3),
         knobs=dict(run.arm.knobs),
-        scenario=as_record(run.arm.scenario),
+        scenario=run.arm.scenario,
         front=front_record(run.arm.scenario, folder),
         **outcome,
         **vars(found),
@@ -208,7 +209,7 @@ def wall_limit_s(scenario: Scenario, run_settings: RunSettings) -> float:
     fabric: Fabric = run_settings.fabric
     limit_s = _WALL_LIMIT_S
     if fabric.virtual_clock:
-        limit_s += (scenario.reloads + 1) * scenario.page.total_bytes / _SLOWEST_BYTES_PER_S
+        limit_s += (scenario.reloads + 1) * scenario.whole_page.total_bytes / _SLOWEST_BYTES_PER_S
     if not fabric.virtual_clock or scenario.client.is_browser:
         limit_s += (scenario.reloads + 1) * _deadline_ns(scenario, run_settings) / 10**9
     return limit_s
@@ -221,16 +222,16 @@ def load_deadline_ns(scenario: Scenario) -> int:
     trip carries at least _LEAST_FLIGHT_BYTES, unless the client's window is smaller; a window may take two round trips,
     and wait for a full queue in each.
     """
-    link, page_bytes = scenario.link, scenario.page.total_bytes
+    link, page_bytes = scenario.link, scenario.whole_page.total_bytes
     moved_ns = page_bytes * 8 * 10**9 // min(link.rates_bit_s) if link.rates_bit_s else 0
     losses = 1 + 20 * link.loss
-    waits_ns = (200 + page_bytes // _LEAST_FLIGHT_BYTES) * link.round_trip_ns + scenario.page.longest_ns
+    waits_ns = (200 + page_bytes // _LEAST_FLIGHT_BYTES) * link.round_trip_ns + scenario.whole_page.longest_ns
     queued_ns = link.most_queue_bytes * 8 * 10**9 // min(link.rates_bit_s) if link.rates_bit_s else 0
     waits_ns += (
         2 * page_bytes // min(scenario.window_bytes, scenario.whole_window_bytes) * (link.round_trip_ns + queued_ns)
     )
     waits_ns += 2 * link.up_ns(page_bytes // SEGMENT_BYTES * ACKNOWLEDGMENT_BYTES + 2 * link.most_acknowledgment_bytes)
-    waits_ns += 2 * link.up_ns(2 * len(scenario.page.resources) * PACKET_BYTES)
+    waits_ns += 2 * link.up_ns(2 * len(scenario.resources) * PACKET_BYTES)
     if scenario.steps is not None:
         waits_ns += (MOST_STEPS + MOST_PARKED_TURNS) * (scenario.steps.quiet_ns - STEPS.quiet_ns)
     return round(60 * 10**9 + 5 * losses * (1 + scenario.cross) * moved_ns + waits_ns)
@@ -256,14 +257,14 @@ def _spec(run: Run, run_settings: RunSettings, tools: Tools) -> RunSpec:
     return RunSpec(
         **run_settings.options(),
         knobs={**with_absolute_paths(run.arm.knobs), **packed_traces(run.arm.scenario.link)},
-        page=run.arm.scenario.page,
+        page=run.arm.scenario.whole_page,
         fabric=run_settings.fabric.name,
         seed=run.seed,
         load_deadline_ns=_deadline_ns(run.arm.scenario, run_settings),
         programs=tools.programs,
         versions={**_versions(run.arm.scenario, tools), "priolab": "{version}, code {code}".format(**digest.lab())},
         node_route=tools.node_route,
-        tuner=run_settings.tuner if run.arm.scenario.lowat == LOWAT_AUTO else None,
+        tuner=run_settings.tuner if run.arm.scenario.lowat == AUTO else None,
         root=tools.root,
         second_root=tools.second_root,
     )
@@ -299,7 +300,7 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
     server = server_of(scenario.server)
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
     _none_of(outside(evidence))
-    found = findings(evidence, layers, as_record(scenario))
+    found = findings(evidence, layers, scenario)
     if len(found.loads) != expected_loads:
         raise StepFailed("the client", f"{len(found.loads)} of {expected_loads} page loads are complete", folder.client)
     if not run_settings.fabric.virtual_clock:
@@ -307,7 +308,7 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
         if late:
             check_lateness(late, run_settings.fabric.tolerance)
     allowance = _allowance(run_settings.fabric.tolerance, observed["clock_resolution_ns"])
-    record = as_record(scenario)
+    record = scenario
     stock = is_stock(scenario)
     takes_whole = server.takes_whole and stock and scenario.via is None and scenario.buffering == "on"
     _none_of(contradictions(evidence, layers, record, allowance, is_stock=stock, takes_whole=takes_whole))

@@ -50,14 +50,14 @@ def cost_s(scenario: Scenario, *, virtual_clock: bool, sample: Sample) -> float:
     samples = 1.0
     if found is not None:
         samples = time_s / loads * 10**9 * (1 / found.measured_ns + scenario.reloads / found.before_ns)
-    bytes_s = loads * scenario.page.total_bytes / _BYTES_PER_S
+    bytes_s = loads * scenario.whole_page.total_bytes / _BYTES_PER_S
     return _START_S + browser_s + bytes_s + _PER_SAMPLE_S * samples + _PER_LINK_S * time_s
 
 
 def link_s(scenario: Scenario) -> float:
     """Estimates the link time of all page loads of a run, in seconds."""
     link, loads = scenario.link, scenario.reloads + 1
-    page_bytes = scenario.page.total_bytes * _FRAMING
+    page_bytes = scenario.whole_page.total_bytes * _FRAMING
     round_trip_s = link.round_trip_ns / 10**9
     moved_s = link.transmission_ns(round(page_bytes)) / 10**9
     if link.loss and scenario.congestion_control != "bbr":
@@ -78,4 +78,4 @@ def _held_back_s(scenario: Scenario, moved_s: float) -> float:
 
     moved_s: the seconds in which the link transmits the page.
     """
-    return max(0.0, scenario.page.longest_ns / 10**9 - moved_s / 2)
+    return max(0.0, scenario.whole_page.longest_ns / 10**9 - moved_s / 2)

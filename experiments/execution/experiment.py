@@ -9,6 +9,7 @@ from pathlib import Path
 
 from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.files import write_json
+from priolab.common.formats.scenario import ClientKind
 from priolab.common.home import ROOT, is_clone
 from priolab.common.process.search_path import program_environment
 from priolab.common.running import ProgramFailed, finished
@@ -20,7 +21,7 @@ from priolab.experiments.execution.request import Request
 from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.results_folder import folder_name, results_folder
 from priolab.experiments.results.run_folder import PartialFolder, RunFolder
-from priolab.experiments.scenario.scenario import ClientKind, Scenario
+from priolab.experiments.scenario.scenario import Scenario
 
 _GIT_S = 30.0
 

@@ -17,7 +17,7 @@ from priolab.common.formats.files import read_json
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.execution.request import Request
 from priolab.experiments.results import digest
-from priolab.experiments.scenario.scenario import FrontKey, as_record
+from priolab.experiments.scenario.scenario import FrontKey
 from priolab.experiments.setup.tools import Tools
 from priolab.testbed import work_folder
 
@@ -32,7 +32,7 @@ def fingerprint(request: Request, versions: Mapping[str, str], kernel: str, code
     and origin use. code: the digest of the lab's code.
     """
     document = {
-        "arms": [{"arm": arm.name, **asdict(as_record(arm.scenario))} for arm in request.arms],
+        "arms": [{"arm": arm.name, **asdict(arm.scenario)} for arm in request.arms],
         "repeat": request.repeat,
         "seed": request.seed,
         "fabric": request.run_settings.fabric.name,

@@ -9,9 +9,9 @@ from priolab.analysis.records.runs import Evidence, Layers
 from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.files import read_json
 from priolab.common.formats.page import MAPS
-from priolab.common.formats.scenario import PROBE
+from priolab.common.formats.scenario import PROBE, ClientKind
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.scenario.scenario import ClientKind, Scenario, as_record
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.calibration import Tolerance
 
 _WHAT = {
@@ -36,8 +36,8 @@ def observed_lateness(
     """
     if scenario.client is not ClientKind.H2 or scenario.plan == PROBE:
         return None
-    found = lateness(measured_load(evidence), evidence, layers, as_record(scenario))
-    if scenario.page.name == MAPS and IMPORTANT in found:
+    found = lateness(measured_load(evidence), evidence, layers, scenario)
+    if scenario.page == MAPS and IMPORTANT in found:
         found |= {"script": found[IMPORTANT]}
     waits = {} if scenario.link.loss or scenario.link.reorder else read_json(folder.client / "socket.json")
     return {

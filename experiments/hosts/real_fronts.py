@@ -15,6 +15,7 @@ from pathlib import Path
 
 from priolab.common.errors import Unavailable
 from priolab.common.home import setup_command
+from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.setup.installed import program_of
 from priolab.proxy.certificates import issue
 from priolab.proxy.counters import FrontCounters
@@ -22,7 +23,7 @@ from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import server_of
 from priolab.testbed import Namespace, wiring
 
-LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
+LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", str(NO_LIMIT)
 FIRST_PORT = 8443
 _TEMPLATES = Path(__file__).parent / "file_fronts"
 _STEP = "servers on real clocks"

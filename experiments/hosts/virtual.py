@@ -134,7 +134,7 @@ def memory_room_mib(scenario: Scenario) -> int:
 
 
 def _base_mib(scenario: Scenario) -> int:
-    return _MEMORY_MIB + _COPIES * max(scenario.page.total_bytes, _SMALLEST_PAGE_BYTES) // 2 // _MIB
+    return _MEMORY_MIB + _COPIES * max(scenario.whole_page.total_bytes, _SMALLEST_PAGE_BYTES) // 2 // _MIB
 
 
 def _tcp_words(scenarios: Sequence[Scenario]) -> list[str]:
@@ -152,7 +152,7 @@ def _more_tcp_mib(scenario: Scenario) -> int:
     The front's send buffer holds at most SNDBUF, what the client's window lets the front send, and the page, each byte
     with as much again for the kernel's overhead. A connection to the origin has a receive buffer and a send buffer.
     """
-    page, own_bytes = scenario.page, scenario.sndbuf_bytes or _AUTOTUNED_BYTES
+    page, own_bytes = scenario.whole_page, scenario.sndbuf_bytes or _AUTOTUNED_BYTES
     sent_bytes = min(own_bytes, 2 * page.total_bytes, 2 * scenario.whole_window_bytes)
     fetched_bytes = sum(min(2 * each.size_bytes, _RECEIVED_BYTES + _AUTOTUNED_BYTES) for each in page.resources)
     need_bytes = (2 if scenario.via else 1) * (sent_bytes + fetched_bytes) + _RECEIVED_BYTES
@@ -166,5 +166,5 @@ def memory_mib(scenario: Scenario) -> int:
     own_mib = _base_mib(scenario) + _more_tcp_mib(scenario)
     if not scenario.client.is_browser:
         return own_mib
-    payload_bytes = (scenario.reloads + 1) * scenario.page.total_bytes
+    payload_bytes = (scenario.reloads + 1) * scenario.whole_page.total_bytes
     return own_mib + _BROWSER_MIB + ceil(_LOG_COPIES * payload_bytes / _MIB)

@@ -204,12 +204,12 @@ def _plan(places: Hosts, scenario: Scenario, conditions: Conditions) -> Plan:
     """Builds the client's plan. A browser's plan has no priorities, because the browser sends its own."""
     own = scenario.client.is_browser
     plan = page_plan(
-        scenario.page,
+        scenario.whole_page,
         address=places.addresses.front,
         port=FRONT_PORT,
         server_name=SERVER_NAME,
         priorities=Priorities.NONE if own else scenario.priorities,
-        dialect=scenario.dialect,
+        dialect=scenario.client_dialect,
         first=scenario.first,
         reloads=scenario.reloads,
         window_bytes=scenario.window_bytes,

@@ -14,6 +14,7 @@ from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketSample
+from priolab.common.formats.scenario import AUTO
 from priolab.common.process.processes import Process
 from priolab.common.process.program_logs import first_complaint
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Hosts
@@ -49,7 +50,7 @@ from priolab.experiments.run.environment import Environment
 from priolab.experiments.run.page_loads import Conditions, Loaded, load_pages
 from priolab.experiments.run.server_error import in_the_servers_words, in_words
 from priolab.experiments.run.upstream_proxy import RunningHop, second_hop
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.npm import modules_of
 from priolab.experiments.setup.origin_process import OriginSettings
 from priolab.experiments.setup.tools import FRONT, Tools
@@ -133,7 +134,7 @@ class _Arm:
         """Starts the origin, the second front if there is one, and the front."""
         scenario, folder, places, tools = self.scenario, self._folder, self._places, self._spec.tools
         environment = Environment(folder, tools, places)
-        page = with_decoys(scenario.page) if scenario.disturb else scenario.page
+        page = with_decoys(scenario.whole_page) if scenario.disturb else scenario.whole_page
         write_json(folder.page, page.as_document())
         origin = stack.enter_context(places.start_origin(_origin_settings(folder, tools)))
         environment.origin_answers(origin.clock)
@@ -229,7 +230,7 @@ class _Arm:
         else:
             observed |= NO_SOCKET
             check_datagrams(loaded.received, folder, scenario)
-        if scenario.lowat == LOWAT_AUTO:
+        if scenario.lowat == AUTO:
             decisions = read_journal(folder.front / JOURNAL, Decision)
             check_tuned(scenario, processes, decisions, self._places.addresses.client)
 
@@ -312,7 +313,7 @@ def _largest_record(account: Path) -> int | None:
 def _tuning(
     places: Hosts, scenario: Scenario, server: Process, folder: RunFolder
 ) -> AbstractContextManager[ActiveTuner | None]:
-    return places.tuning(server, scenario, folder.front) if scenario.lowat == LOWAT_AUTO else nullcontext()
+    return places.tuning(server, scenario, folder.front) if scenario.lowat == AUTO else nullcontext()
 
 
 def _crossing(
@@ -344,7 +345,7 @@ def _front(places: Hosts, scenario: Scenario, folder: RunFolder, tools: Tools, h
             origin=hop.origin if hop else f"{places.addresses.origin}:{ORIGIN_PORT}",
             upstream=scenario.via.http.level if scenario.via else HTTP1,
             round_trip_s=scenario.via.link.round_trip_ns / 10**9 if scenario.via else 0.0,
-            size_bytes=scenario.page.largest_bytes,
+            size_bytes=scenario.whole_page.largest_bytes,
             certificates=certificates_in(seen.asked),
             config=seen.asked / server.config_name,
             state=places.front_state,

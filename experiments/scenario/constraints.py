@@ -9,7 +9,8 @@ from priolab.client.priorities import Priorities
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.page import Page
 from priolab.common.formats.plan import Protocol
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, ClientKind, Scenario, Via, ViaHttp
+from priolab.common.formats.scenario import AUTO, ClientKind
+from priolab.experiments.scenario.scenario import Scenario, Via, ViaHttp
 from priolab.proxy.server import Server, catalogue, server_of
 from priolab.proxy.switch import HTTP1, Switch
 from priolab.proxy.template import placeholders
@@ -76,15 +77,15 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         ("RELOADS", scenario.reloads == 0, "0"),
         (
             "PAGE",
-            _is_pair(scenario.page),
+            _is_pair(scenario.whole_page),
             "a page with one important resource and one other resource, without chunks, waits and early headers,",
         ),
         (
             "DISTURB",
-            scenario.disturb is None or not scenario.page.documents,
+            scenario.disturb is None or not scenario.whole_page.documents,
             "with a page on which no resource waits for another, such as PAGE=pair,",
         ),
-        ("SIZE", _least_bytes(scenario.page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
+        ("SIZE", _least_bytes(scenario.whole_page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
         ("CONNECTION_WINDOW", scenario.connection_window_bytes is None, "as-window"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
         ("TRACE", scenario.link.trace is None, "none"),
@@ -141,21 +142,23 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
         raise ScenarioError("DISTURB", given("DISTURB"), f"none with SERVER={server.name}, which does not use HTTP/2")
     if protocol in _SAYABLE:
         allowed, why = _SAYABLE[protocol]
-        if scenario.dialect not in allowed:
+        if scenario.client_dialect not in allowed:
             words = " or ".join(map(str, allowed))
             raise ScenarioError("DIALECT", given("DIALECT"), f"{words} with SERVER={server.name}: {why}")
     if server.over_tcp:
         return
-    if any(each.wait_ns for each in scenario.page.resources):
+    if any(each.wait_ns for each in scenario.resources):
         raise ScenarioError("PAGE", given("PAGE"), f"with SERVER={server.name}, a page without the key `wait`")
-    if scenario.plan is PlanKind.PROBE and any(each.delay_ns > _LONGEST_DELAY_NS for each in scenario.page.resources):
+    if scenario.plan is PlanKind.PROBE and any(
+        each.delay_ns > _LONGEST_DELAY_NS for each in scenario.whole_page.resources
+    ):
         longest = f"{_LONGEST_DELAY_NS // 10**9}s"
         name = "JS_DELAY" if scenario.script_delay_ns is not None else "PAGE"
         raise ScenarioError(name, given(name), f"delays of at most {longest} with PLAN=probe and SERVER={server.name}")
     if scenario.service is not None:
         raise ScenarioError("SERVICE", given("SERVICE"), f"none with SERVER={server.name}, which does not use TCP")
-    if scenario.lowat == LOWAT_AUTO:
-        raise ScenarioError("LOWAT", LOWAT_AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
+    if scenario.lowat == AUTO:
+        raise ScenarioError("LOWAT", AUTO, f"none or a number with SERVER={server.name}, which does not use TCP")
 
 
 _WINDOW_MIB: Mapping[ClientKind, int] = MappingProxyType(
@@ -179,7 +182,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         ("FIRST", scenario.first is None, f"as-written {asked}: {browser} keeps to the page's order"),
         (
             "PAGE",
-            _is_html(scenario.page),
+            _is_html(scenario.whole_page),
             f"{asked}, a page that begins with HTML; all its other resources have `after`, and none `wait`",
         ),
         (
@@ -187,7 +190,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
             scenario.priorities is Priorities.SPDY,
             f"spdy {asked}: {browser} has its own priorities",
         ),
-        ("DIALECT", scenario.dialect == dialects.PLAIN, f"plain {asked}: {browser} has its own priorities"),
+        ("DIALECT", scenario.client_dialect == dialects.PLAIN, f"plain {asked}: {browser} has its own priorities"),
         (
             "WINDOW",
             given("WINDOW").strip().upper() == usual("WINDOW"),
@@ -200,7 +203,7 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         ),
         (
             "SIZE" if scenario.size_bytes else "PAGE",
-            scenario.page.largest_bytes <= window_mib * 2**20,
+            scenario.whole_page.largest_bytes <= window_mib * 2**20,
             f"at most {window_mib}M per resource {asked}: {browser}'s flow-control window per stream is {window_mib}M",
         ),
         (

@@ -2,29 +2,28 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from priolab.common.errors import ScenarioError
+from priolab.netem.link_options import LinkOption
 from priolab.proxy.server import Server, absolute, catalogue, is_folder, server_of
 from priolab.proxy.switch import Switch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Knob:
+class Knob(LinkOption):
     """A setting of a scenario.
 
-    default: the text used if none is given. field: the field of Scenario that the knob sets, or a group and a field
-    of the group's value: `link.` of Link, `via.` of Via, `via_link.` of the Link in Via. parse: turns the text into the
-    field's value; raises ValueError. allowed: the allowed values, for errors and help. meaning: what the knob sets, for
-    help.
+    field: the field of Scenario that the knob sets, or a group and a field of the group's value: `link.` of Link,
+    `via.` of Via, `via_link.` of the Link in Via.
     """
 
     name: str
-    default: str
-    field: str
-    parse: Callable[[str], Any]
-    allowed: str
-    meaning: str
+
+    @classmethod
+    def of(cls, name: str, option: LinkOption, **changes: Any) -> Self:
+        """Returns the knob of an option of the engine. changes: what differs from the option."""
+        return cls(name=name, **(vars(option) | changes))
 
 
 def server_for(knob: str) -> Callable[[str], str]:

@@ -14,13 +14,13 @@ from priolab.client.priorities import Priorities
 from priolab.common.errors import ScenarioError, UnknownKnob
 from priolab.common.formats.page import MAPS, Page
 from priolab.common.formats.plan import Disturbance
+from priolab.common.formats.scenario import AUTO, ClientKind
 from priolab.common.tuning import TARGET_NS
 from priolab.experiments.scenario import constraints, page_bounds, pages, via_knobs
 from priolab.experiments.scenario.knob import Knob, named, server_for
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, RECORD_LEAST, RECORD_MOST, ClientKind, Scenario
+from priolab.experiments.scenario.scenario import RECORD_LEAST, RECORD_MOST, Scenario
 from priolab.experiments.scenario.service import ALLOWED, Service
 from priolab.netem import link_options, units
-from priolab.netem.link_options import LinkOption
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed import end_words, value_of
@@ -43,12 +43,9 @@ NAMED_BY_PATH: Mapping[str, Callable[[str], bool]] = MappingProxyType(
 _TARGET_LEAST_NS, _TARGET_MOST_NS = 10**6, 10**10
 
 
+_LOWAT = end_words.END_WORDS["LOWAT"]
 _PAGE_ORDER = "as-written"
 _AS_WINDOW = "as-window"
-
-
-def _lowat(text: str) -> int | str | None:
-    return LOWAT_AUTO if text == LOWAT_AUTO else end_words.END_WORDS["LOWAT"].parse(text)
 
 
 def _target_ns(text: str) -> int:
@@ -69,22 +66,6 @@ def _whole_milliseconds(text: str) -> int:
     if delay_ns % 10**6:
         raise ValueError("the origin's delays are whole milliseconds")
     return delay_ns
-
-
-def _of(word: LinkOption, name: str, field: str, meaning: str, default: str | None = None) -> Knob:
-    """Returns the knob of a word of the engine. default: an experiment's; None for the word's own."""
-    return Knob(
-        name=name,
-        default=word.default if default is None else default,
-        field=field,
-        parse=word.parse,
-        allowed=word.allowed,
-        meaning=meaning,
-    )
-
-
-def _of_the_link(name: str, meaning: str) -> Knob:
-    return _of(link_options.LINK_OPTIONS[name], name, f"link.{link_options.LINK_OPTIONS[name].field}", meaning)
 
 
 def _path(text: str) -> str:
@@ -172,19 +153,21 @@ _KNOBS = (
         name="SERVICE",
         default="none",
         field="service",
-        parse=one_or("none", Service.parse),
+        parse=one_or("none", lambda text: str(Service.parse(text))),
         allowed=ALLOWED,
-        meaning="the time that the server needs for its work: after each wake-up, and for each KB (1000 bytes) that it"
-        " writes to TCP, it goes on so much later; only in a guest, where its work takes no time otherwise",
+        meaning="the time that the server needs for its work: after each wake-up, and for each KB (1000 bytes)"
+        " that it writes to TCP, it goes on so much later; only in a guest, where its work takes no time"
+        " otherwise",
     ),
-    Knob(
-        name="LOWAT",
-        default="131072",
+    Knob.of(
+        "LOWAT",
+        _LOWAT,
         field="lowat",
-        parse=_lowat,
-        allowed=f"{end_words.END_WORDS['LOWAT'].allowed}, or auto",
-        meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none: no limit;"
-        " auto: a tuner sets it per connection; several values, separated by commas, make an arm each",
+        default="131072",
+        parse=lambda text: AUTO if text == AUTO else _LOWAT.parse(text),
+        allowed=f"{_LOWAT.allowed}, or auto",
+        meaning=f"{_LOWAT.meaning}; auto: a tuner sets it per connection; several values, separated by commas,"
+        f" make an arm each",
     ),
     Knob(
         name="TARGET_DELAY",
@@ -194,86 +177,13 @@ _KNOBS = (
         allowed="a time from 1ms to 10s",
         meaning="with LOWAT=auto, the longest time that a byte should wait unsent in the kernel",
     ),
-    _of(
-        end_words.END_WORDS["SNDBUF"],
-        "SNDBUF",
-        "sndbuf_bytes",
-        "send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning reaches on a"
-        " busy connection; stock: the kernel's default",
-        "4M",
-    ),
-    _of(end_words.END_WORDS["CC"], "CC", "congestion_control", "congestion control of the front"),
-    _of(
-        end_words.END_WORDS["GSO"],
-        "GSO",
-        "gso_segments",
-        "largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the kernel's default",
-    ),
-    _of(
-        end_words.END_WORDS["FRONT_QDISC"],
-        "FRONT_QDISC",
-        "front_qdisc",
-        "queueing discipline of the front's own device, what net.core.default_qdisc sets on a real one; fq:"
-        " with its pacing; stock: none, as devices of namespaces and containers have",
-    ),
-    _of_the_link(
-        "RATE",
-        "rate toward the client in tc's notation: 128kbps is 128 kilobytes per second, 128kbit is 128 kilobits per"
-        " second, a modem's rate",
-    ),
-    _of_the_link(
-        "RATE_UP",
-        "rate toward the front, for requests and acknowledgments, in the same notation; the queue before it is as long"
-        " as QUEUE says, a time or a bandwidth-delay product being taken at this rate",
-    ),
-    _of_the_link(
-        "RATE_STEPS",
-        "changes of the rate during the measured load: 1280kbps@2s+128kbps@6s sets ten times the default rate two"
-        " seconds after the load's start, and the default rate again six seconds after the start",
-    ),
-    _of_the_link(
-        "TRACE",
-        "replays packet opportunities toward the client, from the start of the measured load on, in a loop; mahimahi's"
-        " format (`priolab trace convert` makes it of a table); before that load the rate is the trace's mean rate",
-    ),
-    _of_the_link("TRACE_UP", "replays packet opportunities toward the front, in the same way"),
-    _of_the_link("DELAY", "one-way delay toward the client"),
-    _of_the_link("DELAY_UP", "one-way delay toward the front"),
-    _of_the_link(
-        "QUEUE",
-        "size of the bottleneck queue, the packet being sent included; packets on their way through the link's delay do"
-        " not count. A number counts packets of any size; all else stands for bytes, whatever the packets' sizes. A"
-        " bandwidth-delay product is the rate times DELAY plus DELAY_UP; the rate is the first one, or a TRACE's mean",
-    ),
-    _of_the_link("LOSS", "random loss toward the client"),
-    _of_the_link("JITTER", "the delay toward the client varies by up to this much; packets keep their order"),
-    _of_the_link(
-        "LOSS_BURST",
-        "mean number of packets that are lost one after the other (Gilbert's model), with LOSS as the mean loss; none:"
-        " each packet is lost or not independently of the others",
-    ),
-    _of_the_link(
-        "REORDER",
-        "fraction of packets toward the client that skip the link's delay, and so overtake all packets in it",
-    ),
-    _of_the_link(
-        "QDISC",
-        "queueing discipline of the bottleneck: the kernel's, with its default parameters, and QUEUE as its limit;"
-        " fifo: one queue, which drops a packet only when it is full",
-    ),
-    _of_the_link(
-        "ECN",
-        "on: client and front negotiate ECN, and the bottleneck's queueing discipline marks their packets instead of"
-        " dropping them",
-    ),
-    _of(
-        end_words.CROSS_WORDS["CROSS"],
-        "CROSS",
-        "cross",
-        "cross traffic: competing bulk flows toward the client, through the same bottleneck queue, which begin"
-        " before the page loads",
-    ),
-    _of(end_words.CROSS_WORDS["CROSS_CC"], "CROSS_CC", "cross_cc", "congestion control of the cross traffic"),
+    Knob.of("SNDBUF", end_words.END_WORDS["SNDBUF"], field="sndbuf_bytes", default="4M"),
+    Knob.of("CC", end_words.END_WORDS["CC"], field="congestion_control"),
+    Knob.of("GSO", end_words.END_WORDS["GSO"], field="gso_segments"),
+    Knob.of("FRONT_QDISC", end_words.END_WORDS["FRONT_QDISC"], field="front_qdisc"),
+    *(Knob.of(name, option, field=f"link.{option.field}") for name, option in link_options.LINK_OPTIONS.items()),
+    Knob.of("CROSS", end_words.CROSS_WORDS["CROSS"], field="cross"),
+    Knob.of("CROSS_CC", end_words.CROSS_WORDS["CROSS_CC"], field="cross_cc"),
     *via_knobs.KNOBS,
     Knob(
         name="CLIENT",
@@ -291,8 +201,8 @@ _KNOBS = (
         field="page",
         parse=str,
         allowed=pages.allowed_pages(),
-        meaning="the page: its resources, each with size, delay and priority; of a recording (.har) with several loads,"
-        " #2 or #ID takes the second, or the one with this id (docs/guide/pages.md)",
+        meaning="the page: its resources, each with size, delay and priority; of a recording (.har) with several"
+        " loads, #2 or #ID takes the second, or the one with this id (docs/guide/pages.md)",
     ),
     Knob(
         name="PLAN",
@@ -318,9 +228,9 @@ _KNOBS = (
         field="disturb",
         parse=one_or("none", Disturbance),
         allowed=f"{words_of(Disturbance)}, or none",
-        meaning="with PLAN=probe, what happens before the client opens its window; reset: the client resets the stream"
-        " of one more request; connection: the client makes the same requests on another connection, with the opposite"
-        " priorities",
+        meaning="with PLAN=probe, what happens before the client opens its window; reset: the client resets the"
+        " stream of one more request; connection: the client makes the same requests on another"
+        " connection, with the opposite priorities",
     ),
     Knob(
         name="PRIORITY",
@@ -335,14 +245,15 @@ _KNOBS = (
         name="DIALECT",
         default="plain",
         field="dialect",
-        parse=dialects.parse,
+        parse=lambda text: str(dialects.parse(text)),
         allowed=f"parts joined by +: at most one of {', '.join(dialects.TREES)}, and any of "
         f"{', '.join(part for part in dialects.Part if part not in dialects.TREES)}",
-        meaning="how the client sends priorities; plain: RFC 7540 weights; chrome, firefox, safari: RFC 7540 trees as"
-        " these browsers sent them (Firefox until version 127); reprioritize: PRIORITY frames once the load's first"
-        " byte has arrived; header: header field of RFC 9218; update: PRIORITY_UPDATE frames once the load's first byte"
-        " has arrived; no7540: SETTINGS_NO_RFC7540_PRIORITIES. Over SPDY only plain is possible, and sends SPDY's"
-        " priority levels",
+        meaning="how the client sends priorities; plain: RFC 7540 weights; chrome, firefox, safari: RFC 7540"
+        " trees as these browsers sent them (Firefox until version 127); reprioritize: PRIORITY frames"
+        " once the load's first byte has arrived; header: header field of RFC 9218; update:"
+        " PRIORITY_UPDATE frames once the load's first byte has arrived; no7540:"
+        " SETTINGS_NO_RFC7540_PRIORITIES. Over SPDY only plain is possible, and sends SPDY's priority"
+        " levels",
     ),
     Knob(
         name="SIZE",
@@ -350,8 +261,8 @@ _KNOBS = (
         field="size_bytes",
         parse=size(2048, page_bounds.SIZE_MOST),
         allowed="2048 bytes to 64M",
-        meaning="size of the image and of the script of PAGE=maps, and of each resource whose size the page file gives"
-        " as the word SIZE",
+        meaning="size of the image and of the script of PAGE=maps, and of each resource whose size the page file"
+        " gives as the word SIZE",
     ),
     Knob(
         name="JS_DELAY",
@@ -429,10 +340,13 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
         group, _, field = knob.field.rpartition(".")
         groups[group][field] = value_of(knob.name, knobs[knob.name], knob)
     fields = groups[""]
-    fields["link"] = end_words.link_with(groups["link"], knobs)
+    fields |= end_words.link_with(groups["link"], knobs).as_document()
     fields["via"] = via_knobs.via_from(groups["via"], groups["via_link"], knobs)
-    _build_page(fields, knobs, page)
-    scenario = Scenario(**fields)
+    if fields["lowat"] != AUTO:
+        fields["target_delay_ns"] = None
+    if not fields["cross"]:
+        fields["cross_cc"] = None
+    scenario = Scenario(**_with_page(fields, knobs, page))
     constraints.check(scenario, knobs.__getitem__, lambda name: KNOBS[name].default)
     return scenario
 
@@ -440,21 +354,16 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
 _PARAMETERS = (("SIZE", "size_bytes"), ("JS_DELAY", "script_delay_ns"))
 
 
-def _build_page(fields: dict[str, Any], knobs: Mapping[str, str], page: Page | None) -> None:
-    """Replaces the page's name in `fields` by the page, and sizes and delays that this page does not use by None.
-
-    Raises ScenarioError.
-    """
+def _with_page(fields: Mapping[str, Any], knobs: Mapping[str, str], page: Page | None) -> dict[str, Any]:
+    """Returns the fields with the page; sizes and delays that this page does not use are None. Raises ScenarioError."""
     name = fields["page"]
     parameters = pages.Parameters(size_bytes=fields["size_bytes"], script_delay_ns=fields["script_delay_ns"])
     read = pages.page_of(name, parameters) if page is None else page
-    for knob, field in _PARAMETERS:
-        if knob in read.parameters:
-            continue
+    unused = {field: knob for knob, field in _PARAMETERS if knob not in read.parameters}
+    for knob in unused.values():
         if knobs[knob] != KNOBS[knob].default:
             raise ScenarioError(knob, knobs[knob], f"the default with PAGE={name}, which does not use {knob}")
-        fields[field] = None
     names = [resource.name for resource in read.contents]
     if fields["first"] not in (None, *names):
         raise ScenarioError("FIRST", fields["first"], f"{', '.join(names)}, or {_PAGE_ORDER}")
-    fields["page"] = read
+    return {**fields, **dict.fromkeys(unused), "page": read.name, "resources": read.resources, "full_page": read}

@@ -7,23 +7,17 @@ from priolab.common.errors import ScenarioError
 from priolab.experiments.scenario.knob import Knob, named, server_for
 from priolab.experiments.scenario.scenario import Via, ViaHttp
 from priolab.netem import link_options
-from priolab.netem.parsers import one_or, size, words_of
+from priolab.netem.link_ranges import LinkError
+from priolab.netem.parsers import one_or, words_of
 from priolab.proxy.server import catalogue
 from priolab.proxy.switch import HTTP1
 from priolab.testbed import end_words
 
 
-def _of_the_link(knob: str, default: str, field: str, meaning: str) -> Knob:
+def _of_the_link(knob: str, meaning: str, **changes: str) -> Knob:
     """Returns a knob with the notation of the link's knob of the same name without VIA_."""
-    word = link_options.LINK_OPTIONS[knob.removeprefix("VIA_")]
-    return Knob(
-        name=knob,
-        default=default,
-        field=f"via_link.{field}",
-        parse=word.parse,
-        allowed=word.allowed,
-        meaning=meaning,
-    )
+    option = link_options.LINK_OPTIONS[knob.removeprefix("VIA_")]
+    return Knob.of(knob, option, field=f"via_link.{option.field}", meaning=meaning, **changes)
 
 
 _SERVERS = [server.name for server in catalogue().values() if HTTP1 in server.listener.levels]
@@ -39,12 +33,10 @@ KNOBS = (
         meaning="a second front between SERVER and the origin, as an origin shield behind an edge server; several"
         " values, separated by commas, make an arm each",
     ),
-    Knob(
-        name="VIA_LOWAT",
-        default="none",
-        field="via.lowat_bytes",
-        parse=one_or("none", size(1, end_words.LOWAT_MOST)),
-        allowed=f"1 to {end_words.LOWAT_MOST} bytes, or none",
+    Knob.of(
+        "VIA_LOWAT",
+        end_words.END_WORDS["LOWAT"],
+        field="via.lowat",
         meaning="TCP_NOTSENT_LOWAT of the second front in bytes; none: no limit; several values, separated by commas,"
         " make an arm each",
     ),
@@ -57,16 +49,9 @@ KNOBS = (
         meaning="the version of HTTP between the two fronts, without TLS; 1.1: each response that is on its way has a"
         f" connection of its own; 2: responses share a connection ({named(lambda server: server.upstream)})",
     ),
-    _of_the_link("VIA_RATE", "unlimited", "rate_bit_s", "rate of the link between the two fronts, toward SERVER"),
-    _of_the_link(
-        "VIA_DELAY", "10ms", "delay_ns", "one-way delay of the link between the two fronts, in each direction"
-    ),
-    _of_the_link(
-        "VIA_QUEUE",
-        link_options.LINK_OPTIONS["QUEUE"].default,
-        "queue",
-        "size of the bottleneck queue of the link between the two fronts, toward SERVER",
-    ),
+    _of_the_link("VIA_RATE", "rate of the link between the two fronts, toward SERVER", default="unlimited"),
+    _of_the_link("VIA_DELAY", "one-way delay of the link between the two fronts, in each direction", default="10ms"),
+    _of_the_link("VIA_QUEUE", "size of the bottleneck queue of the link between the two fronts, toward SERVER"),
 )
 """The knobs of the second front; VIA comes first."""
 
@@ -79,9 +64,11 @@ def via_from(fields: Mapping[str, Any], link: Mapping[str, Any], knobs: Mapping[
     """
     if fields["server"] is not None:
         try:
-            return Via(**fields, link=link_options.link_of({**link, "delay_up_ns": link["delay_ns"]}))
-        except ValueError as error:
-            raise ScenarioError("VIA_QUEUE", knobs["VIA_QUEUE"], str(error).partition(": allowed ")[2]) from None
+            between = link_options.link_of({**link, "delay_up_ns": link["delay_ns"]})
+        except LinkError as error:
+            raise ScenarioError("VIA_QUEUE", knobs["VIA_QUEUE"], error.allowed) from None
+        names = ("rate_bit_s", "delay_ns", "queue_packets", "queue_bytes")
+        return Via(**fields, **{name: getattr(between, name) for name in names})
     for knob in KNOBS[1:]:
         if knobs[knob.name] != knob.default:
             raise ScenarioError(knob.name, knobs[knob.name], f"{knob.default} with VIA=none")

@@ -21,10 +21,10 @@ from math import prod
 
 from priolab.analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
 from priolab.common.errors import GridError, ScenarioError
+from priolab.common.formats.scenario import AUTO
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, check_together, with_defaults
-from priolab.experiments.scenario.scenario import LOWAT_AUTO
 
 _TWIN = "twin"
 _LONGEST_NAME = 180
@@ -44,8 +44,8 @@ class Grid:
         """The number of arms, not counting twins."""
         if TARGET_DELAY not in self.levels:
             return prod(map(len, self.levels.values()))
-        lowats = self.levels.get(LOWAT, (LOWAT_AUTO,))
-        of_lowat = sum(len(self.levels[TARGET_DELAY]) if lowat == LOWAT_AUTO else 1 for lowat in lowats)
+        lowats = self.levels.get(LOWAT, (AUTO,))
+        of_lowat = sum(len(self.levels[TARGET_DELAY]) if lowat == AUTO else 1 for lowat in lowats)
         return self.networks * of_lowat
 
     @property
@@ -94,9 +94,9 @@ def grid_from(values: Mapping[str, Sequence[str]]) -> Grid:
     check_together(values)
     values = {name: tuple(map(_in_bytes, given)) if name == LOWAT else given for name, given in values.items()}
     targets, lowats = values.get(TARGET_DELAY, ()), values.get(LOWAT, (KNOBS[LOWAT].default,))
-    if len(targets) > 1 and LOWAT_AUTO not in lowats:
+    if len(targets) > 1 and AUTO not in lowats:
         given = f"{TARGET_DELAY}={','.join(targets)}"
-        raise GridError(f"{given}: applies to LOWAT={LOWAT_AUTO} alone, which is not among the values of LOWAT")
+        raise GridError(f"{given}: applies to LOWAT={AUTO} alone, which is not among the values of LOWAT")
     levels = {name: tuple(given) for name, given in values.items() if len(given) > 1}
     if not levels:
         raise GridError("nothing varies: at least one knob needs several values, as in LOWAT=none,4096,16384")
@@ -129,7 +129,7 @@ def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
     """Yields the values of the varying knobs of every arm."""
     for values in product(*grid.levels.values()):
         levels = dict(zip(grid.levels, values, strict=True))
-        if TARGET_DELAY in levels and grid.knobs(levels)[LOWAT] != LOWAT_AUTO:
+        if TARGET_DELAY in levels and grid.knobs(levels)[LOWAT] != AUTO:
             if levels[TARGET_DELAY] != grid.levels[TARGET_DELAY][0]:
                 continue
             del levels[TARGET_DELAY]

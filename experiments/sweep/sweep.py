@@ -27,7 +27,7 @@ from priolab.experiments.hosts.fabric import Fabric
 from priolab.experiments.results.results_folder import folder_name, results_folder
 from priolab.experiments.run.fabrics import FABRICS, choose
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.scenario.scenario import FrontKey, Scenario, as_record
+from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.experiments.sweep import estimate
 from priolab.experiments.sweep.folder import SweepFolder, read_record
@@ -238,7 +238,7 @@ def fingerprint_of(sweep: Sweep, tools: Mapping[FrontKey, Tools]) -> dict[str, A
     )
     arms = hashlib.sha256()
     for point in sweep.points:
-        document = {"arm": point.arm.name, **asdict(as_record(point.arm.scenario))}
+        document = {"arm": point.arm.name, **asdict(point.arm.scenario)}
         arms.update(json.dumps(document, sort_keys=True).encode())
     return fingerprint_here(request, tools) | {"arms": arms.hexdigest()}
 
@@ -249,8 +249,10 @@ def _fabric(scenarios: Sequence[Scenario], request: SweepRequest) -> tuple[Fabri
     A check takes time. So only one scenario is checked for each combination of three properties: its congestion
     control, whether its link is shaped, and whether its page is the largest.
     """
-    largest = max(scenario.page.total_bytes for scenario in scenarios)
-    kinds = {(each.congestion_control, each.link.shaped, each.page.total_bytes == largest): each for each in scenarios}
+    largest = max(scenario.whole_page.total_bytes for scenario in scenarios)
+    kinds = {
+        (each.congestion_control, each.link.shaped, each.whole_page.total_bytes == largest): each for each in scenarios
+    }
     return choose(request.run["FABRIC"], list(kinds.values()), request.run["SHAPER"])
 
 

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.common.errors import LabError
+from priolab.common.formats.scenario import AUTO
 from priolab.experiments.execution.conclusion import Ending, Run
 from priolab.experiments.execution.fingerprint import versions_here
 from priolab.experiments.execution.local import Local
 from priolab.experiments.execution.request import RunSettings
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, FrontKey, Scenario
+from priolab.experiments.scenario.scenario import FrontKey, Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.extras.cluster.parcel import pack
 from priolab.testbed import work_folder
@@ -85,14 +86,14 @@ class Parcel:
 
 def kinds(scenarios: Sequence[Scenario]) -> tuple[Scenario, ...]:
     """Returns one scenario for each combination of the settings that decide whether a machine can run it."""
-    largest = max(scenario.page.total_bytes for scenario in scenarios)
+    largest = max(scenario.whole_page.total_bytes for scenario in scenarios)
     found = {
         (
             each.front_key,
             each.client,
             each.congestion_control,
-            each.lowat == LOWAT_AUTO,
-            each.page.total_bytes == largest,
+            each.lowat == AUTO,
+            each.whole_page.total_bytes == largest,
         ): each
         for each in scenarios
     }

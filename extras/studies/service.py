@@ -39,7 +39,7 @@ class Figures:
         """Returns the figures by the law in the document. The scenario has a rate, and a number as LOWAT."""
         assert scenario.link.rate_bit_s is not None
         assert isinstance(scenario.lowat, int)
-        service = scenario.service or Service(wake_ns=0, kb_ns=0)
+        service = scenario.service_time or Service(wake_ns=0, kb_ns=0)
         full_bit_s = scenario.link.rate_bit_s * SEGMENT_BYTES / PACKET_BYTES
         filled_bytes = ceil(scenario.lowat / _BUFFER_BYTES) * _BUFFER_BYTES
         cycle_s = (filled_bytes - scenario.lowat / 2) * 8 / full_bit_s + service.wake_ns / 10**9

@@ -6,15 +6,14 @@ from types import MappingProxyType
 from typing import Any
 
 from priolab.common.errors import ScenarioError
+from priolab.common.tuning import NO_LIMIT
 from priolab.netem import link_options
 from priolab.netem.link import Link
 from priolab.netem.link_options import LINK_OPTIONS, LinkOption
+from priolab.netem.link_ranges import LinkError
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.testbed.option_values import TRACES, value_of
 from priolab.testbed.topology.end_settings import CongestionControl, CrossTraffic, EndSettings, FrontQdisc
-
-LOWAT_MOST = 2**32 - 1
-"""The kernel's default of net.ipv4.tcp_notsent_lowat: no limit."""
 
 STOCK, NONE = "stock", "none"
 """The words for the kernel's default."""
@@ -28,32 +27,41 @@ END_WORDS: Mapping[str, LinkOption] = MappingProxyType(
         "LOWAT": LinkOption(
             field="lowat_bytes",
             default=NONE,
-            parse=one_or(NONE, size(1, LOWAT_MOST)),
-            allowed=f"1 to {LOWAT_MOST} bytes, or none",
+            parse=one_or(NONE, size(1, NO_LIMIT)),
+            allowed=f"1 to {NO_LIMIT} bytes, or none",
+            meaning="TCP_NOTSENT_LOWAT of the front in bytes, set by the sysctl net.ipv4.tcp_notsent_lowat; none:"
+            " no limit",
         ),
         "SNDBUF": LinkOption(
             field="sndbuf_bytes",
             default=STOCK,
             parse=lambda text: None if text == STOCK else size(4096, 2**30)(text.lower()),
             allowed="4k to 1024M bytes, or stock",
+            meaning="send buffer of the front: the middle value of tcp_wmem; 4M is the size that autotuning"
+            " reaches on a busy connection; stock: the kernel's default",
         ),
         "CC": LinkOption(
             field="congestion_control",
             default="cubic",
             parse=CongestionControl,
             allowed=words_of(CongestionControl),
+            meaning="congestion control of the front",
         ),
         "GSO": LinkOption(
             field="gso_segments",
             default=STOCK,
             parse=one_or(STOCK, whole(1, 65535)),
             allowed="1 to 65535 segments, or stock",
+            meaning="largest segmentation-offload packet of the front, in segments (gso_max_segs); stock: the"
+            " kernel's default",
         ),
         "FRONT_QDISC": LinkOption(
             field="qdisc",
             default=STOCK,
             parse=one_or(STOCK, FrontQdisc),
             allowed=f"{words_of(FrontQdisc)}, or {STOCK}",
+            meaning="queueing discipline of the front's own device, what net.core.default_qdisc sets on a real"
+            " one; fq: with its pacing; stock: none, as devices of namespaces and containers have",
         ),
     }
 )
@@ -62,13 +70,19 @@ END_WORDS: Mapping[str, LinkOption] = MappingProxyType(
 CROSS_WORDS: Mapping[str, LinkOption] = MappingProxyType(
     {
         "CROSS": LinkOption(
-            field="flows", default="0", parse=whole(0, _MOST_FLOWS), allowed=f"0 to {_MOST_FLOWS} flows"
+            field="flows",
+            default="0",
+            parse=whole(0, _MOST_FLOWS),
+            allowed=f"0 to {_MOST_FLOWS} flows",
+            meaning="cross traffic: competing bulk flows toward the client, through the same bottleneck queue,"
+            " which begin before the page loads",
         ),
         "CROSS_CC": LinkOption(
             field="congestion_control",
             default="cubic",
             parse=CongestionControl,
             allowed=words_of(CongestionControl),
+            meaning="congestion control of the cross traffic",
         ),
     }
 )
@@ -90,10 +104,9 @@ def link_with(values: Mapping[str, Any], texts: Mapping[str, str]) -> Link:
         raise ScenarioError("RATE", texts["RATE"], "the default with TRACE, which has the rate")
     try:
         return link_options.link_of(values)
-    except ValueError as error:
-        field, _, allowed = str(error).partition(": allowed ")
-        name = field.upper()
-        raise ScenarioError(name, texts[name], allowed if name in _OWN_WORDS else LINK_OPTIONS[name].allowed) from None
+    except LinkError as error:
+        allowed = error.allowed if error.knob in _OWN_WORDS else LINK_OPTIONS[error.knob].allowed
+        raise ScenarioError(error.knob, texts[error.knob], allowed) from None
 
 
 def check_cross(link: Link, cross: CrossTraffic | None, text: str) -> None:

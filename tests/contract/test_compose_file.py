@@ -11,6 +11,7 @@ from priolab.experiments.hosts.containers.mounts import TAPS
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.server import catalogue
+from tools import knob_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "compose.yaml").read_text()
@@ -78,10 +79,10 @@ def test_health_is_a_real_request(name: str) -> None:
 
 def test_the_link_has_the_knobs_defaults() -> None:
     """The link's environment has RATE and the other knobs of the link, with the same defaults as the command line."""
+    assert knob_tables.services(TEXT) == TEXT, "make knobs"
     environment = SERVICES["link"]["environment"]
-    for name, word in LINK_OPTIONS.items():
-        assert environment[name] == f"${{{name}:-{word.default}}}"
-        assert KNOBS[name].default == word.default
+    for name in LINK_OPTIONS:
+        assert environment[name] == f"${{{name}:-{KNOBS[name].default}}}"
 
 
 def test_the_front_has_the_knobs_as_sysctls() -> None:

@@ -24,6 +24,7 @@ from priolab.analysis.figures.street_map import COLOURS
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import NAMES, WORDS
 from priolab.analysis.records.runs import Experiment, load_experiment
+from priolab.common.formats.scenario import ClientKind
 from priolab.common.home import ROOT
 from tests.support.declarations import valid
 
@@ -74,7 +75,7 @@ def browsed(sampled: Experiment, tmp_path_factory: pytest.TempPathFactory) -> Ex
     """Return the experiment with a copy of each arm whose client is Chromium and whose payload is 470 ms later."""
     runs = [*sampled.runs]
     for run in sampled.runs:
-        scenario = replace(run.scenario, client="chromium")
+        scenario = replace(run.scenario, client=ClientKind.CHROMIUM)
         record = replace(run.record, arm=f"chromium-{run.arm}", scenario=scenario)
         path = tmp_path_factory.mktemp("browsed") / f"chromium-{run.arm}.1"
         shutil.copytree(run.path, path)

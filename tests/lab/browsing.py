@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from priolab.experiments.scenario.scenario import ClientKind
+from priolab.common.formats.scenario import ClientKind
 from tests.support.lab import Done
 
 QUICK = ("RATE=2mbit", "DELAY=100ms", "SAMPLE=50ms")

@@ -17,7 +17,6 @@ from priolab.common.formats.samples import OriginRequest, ProcessSample, SocketS
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.pages import Parameters, page_of
-from priolab.experiments.scenario.scenario import as_record
 
 MS = 10**6
 
@@ -171,7 +170,7 @@ def observed(**changes: Any) -> dict[str, Any]:
 
 def scenario(knobs: Mapping[str, str] | None = None, **changes: Any) -> ScenarioRecord:
     """Return the scenario as run.json records it. changes: fields with other values."""
-    return dataclasses.replace(as_record(scenario_from(knobs or {})), **changes)
+    return dataclasses.replace(scenario_from(knobs or {}), **changes)
 
 
 def load_record(script_ms: tuple[float, float], image_ms: tuple[float, float], before: int = 0) -> LoadRecord:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel
 from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.hosts.containers.user_files import image_server
@@ -10,7 +11,7 @@ from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.setup.debian_tree import root_at
 from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.certificate_files import certificates_in
-from priolab.testbed import end_words, packet_capture
+from priolab.testbed import packet_capture
 
 
 class ComposeOverride:
@@ -37,12 +38,12 @@ class ComposeOverride:
             "NATIVE": scenario.native,
             "BUFFERING": scenario.buffering,
             "RECORD": str(scenario.record_bytes or "stock"),
-            "LOWAT": str(scenario.lowat_bytes or end_words.LOWAT_MOST),
+            "LOWAT": str(scenario.lowat_bytes or NO_LIMIT),
             "SNDBUF": str(sndbuf),
             "SNDBUF_MOST": str(most),
             "CC": scenario.congestion_control if self.cc_by_sysctl else "reno",
             "PAGE": str(INSIDE.page),
-            "SIZE": str(scenario.page.largest_bytes),
+            "SIZE": str(scenario.whole_page.largest_bytes),
             **{name: spec.knobs[name] for name in LINK_OPTIONS},
             "SHAPER": spec.shaper or "auto",
             "SEED": str(spec.seed),

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.formats.decisions import JOURNAL, writing
-from priolab.common.tuning import TunerKind
+from priolab.common.tuning import NO_LIMIT, TunerKind
 from priolab.experiments.hosts.experiment_hosts import ActiveTuner
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune
 from priolab.testbed import FRONT_PORT, own_group
 
-_NO_LIMIT = 2**32 - 1
 INSTEAD = "use FABRIC=virtual, or a fixed LOWAT"
 
 
@@ -49,11 +48,12 @@ def tuning(
 
     namespace: the cookie of the network namespace whose connections are tuned; None for all.
     """
+    assert scenario.target_delay_ns is not None
     rule = Rule(
         target_us=scenario.target_delay_ns // 1000,
         port=FRONT_PORT,
         cautious=kind == TunerKind.CAUTIOUS_BPF,
-        namespaces={} if namespace is None else {namespace: _NO_LIMIT},
+        namespaces={} if namespace is None else {namespace: NO_LIMIT},
     )
     with ExitStack() as stack:
         note = stack.enter_context(writing(folder / JOURNAL))

@@ -240,7 +240,7 @@ class Namespaces:
                 origin=origin,
                 cgroup=cgroup,
                 users_program=scenario.program is not None,
-                service=scenario.service,
+                service=scenario.service_time,
                 back_s=self._back_s,
             ) as process,
         ):

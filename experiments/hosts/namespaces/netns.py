@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from priolab.common.formats.scenario import AUTO
 from priolab.common.process import processes
 from priolab.common.process.search_path import find
 from priolab.experiments.hosts.experiment_hosts import Hosts, run_label
 from priolab.experiments.hosts.fabric import HostKernel
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
 from priolab.netem import calibration
@@ -58,7 +59,7 @@ class Netns(HostKernel):
         Also writes the program that removes the run's cgroup after the command, if the run may make a cgroup.
         """
         ((scenario, folder),) = runs
-        if scenario.lowat == LOWAT_AUTO and os.geteuid() == 0:
+        if scenario.lowat == AUTO and os.geteuid() == 0:
             afterwards = scratch / "afterwards"
             afterwards.write_text(cgroup.removal(run_label(folder), scratch))
             afterwards.chmod(0o755)

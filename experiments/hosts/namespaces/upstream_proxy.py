@@ -59,7 +59,7 @@ class SecondHop:
 
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets the sysctls of the second front's place: SNDBUF and CC of the scenario, and VIA_LOWAT."""
-        pair.set_tcp(self.place, replace(scenario.front_settings, lowat_bytes=self._via.lowat_bytes))
+        pair.set_tcp(self.place, replace(scenario.front_settings, lowat_bytes=self._via.lowat))
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the second front's place: lowat and tcp_wmem."""

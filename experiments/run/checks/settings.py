@@ -7,11 +7,13 @@ from typing import Any
 from priolab.common.errors import QUIETER, InvalidRun
 from priolab.common.formats.decisions import SET, Decision
 from priolab.common.formats.samples import ProcessSample, SocketSample
-from priolab.experiments.scenario.scenario import LOWAT_AUTO, Scenario, Via
+from priolab.common.formats.scenario import AUTO
+from priolab.common.tuning import NO_LIMIT
+from priolab.experiments.scenario.scenario import Scenario, Via
 from priolab.netem import qdisc_verification
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
-from priolab.testbed import end_words, pair
+from priolab.testbed import pair
 
 _NEVER_NS = 2**63
 _UNSEEN_NS = 3 * 10**9
@@ -54,13 +56,13 @@ def check_settings(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None:
     """Compares the scenario with the settings in the second front's place. Raises InvalidRun."""
-    _check_sysctls(via.lowat_bytes, scenario.sndbuf_bytes, observed, of=" of the second front")
+    _check_sysctls(via.lowat, scenario.sndbuf_bytes, observed, of=" of the second front")
 
 
 def _check_sysctls(
     lowat_bytes: int | None, sndbuf_bytes: int | None, observed: Mapping[str, Any], of: str = ""
 ) -> None:
-    _agree(f"{pair.LOWAT}{of}", lowat_bytes or end_words.LOWAT_MOST, observed["lowat"])
+    _agree(f"{pair.LOWAT}{of}", lowat_bytes or NO_LIMIT, observed["lowat"])
     if sndbuf_bytes is not None:
         _agree(f"{pair.WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
@@ -106,10 +108,10 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     may set the option. The send buffer begins at the requested size, and the kernel only enlarges it.
     """
     _agree("TCP_CONGESTION of the live socket", str(scenario.congestion_control), observed["congestion_control"])
-    if scenario.native == "off" and scenario.lowat != LOWAT_AUTO:
+    if scenario.native == "off" and scenario.lowat != AUTO:
         found = observed["socket_lowat"]
         if found != [0]:
-            remedy = _PLAIN_TCP if found == [end_words.LOWAT_MOST] else ""
+            remedy = _PLAIN_TCP if found == [NO_LIMIT] else ""
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", [0], found, remedy)
     if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])
@@ -117,7 +119,7 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
 
 def check_sysctl(scenario: Scenario, processes: Sequence[ProcessSample]) -> None:
     """Checks that the sysctl of LOWAT had its value at each sample of the front's process. Raises InvalidRun."""
-    asked = scenario.lowat_bytes or end_words.LOWAT_MOST
+    asked = scenario.lowat_bytes or NO_LIMIT
     for sample in processes:
         if sample.sysctl_bytes not in (None, asked):
             raise InvalidRun(f"{pair.LOWAT} while the pages loaded", asked, sample.sysctl_bytes)
@@ -132,7 +134,7 @@ def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     asked, found = scenario.record_bytes, observed["record_bytes"]
     if asked is None:
         return
-    fills = scenario.buffering == "on" and scenario.page.largest_bytes >= 2 * asked
+    fills = scenario.buffering == "on" and scenario.whole_page.largest_bytes >= 2 * asked
     if found is None or found > asked or (fills and found < asked):
         raise InvalidRun("largest TLS record at the client, in bytes", asked, found)
 

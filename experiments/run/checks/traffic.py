@@ -11,10 +11,11 @@ from priolab.common.formats.files import read_json
 from priolab.common.formats.plan import Disturbance
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import FEWEST_LOOKS, CrossSample, QueueSample, SocketSample
+from priolab.common.formats.scenario import ClientKind
 from priolab.common.packets import INITIAL_WINDOW_SEGMENTS, PACKET_BYTES, SEGMENT_BYTES
 from priolab.experiments.results.run_folder import RunFolder, last_line
 from priolab.experiments.run.checks.rate_steps import Span
-from priolab.experiments.scenario.scenario import ClientKind, Scenario
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.calibration import Tolerance
 from priolab.netem.interface_counters import Received
 

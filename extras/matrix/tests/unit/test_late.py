@@ -39,7 +39,7 @@ def test_arms() -> None:
     assert [case.lowat for case in made] == ["none", "16384"]
     for arm in made.values():
         assert isinstance(arm, Arm)
-        assert str(arm.scenario.dialect) == FIELD
+        assert arm.scenario.dialect == FIELD
 
 
 def test_an_invalid_run() -> None:

@@ -75,9 +75,9 @@ def test_arms_over_http3() -> None:
 def test_arms_with_strong_weights() -> None:
     """A dialect with the page's weights has two arms more, whose weights differ much. Gate and probe have the same."""
     arms = {arm.name: arm.scenario for arm in measuring.probing([server_of("nginx")], ["plain", "chrome", "header"])}
-    strong = {name: scenario.page for name, scenario in arms.items() if ".strong-" in name}
+    strong = {name: scenario.whole_page for name, scenario in arms.items() if ".strong-" in name}
     assert list(strong) == ["nginx.plain.strong-spdy", "nginx.plain.strong-swap"]
-    pages = {arms["nginx.plain.probe-spdy"].page: (147, 183), strong["nginx.plain.strong-spdy"]: (32, 256)}
+    pages = {arms["nginx.plain.probe-spdy"].whole_page: (147, 183), strong["nginx.plain.strong-spdy"]: (32, 256)}
     for page, weights in pages.items():
         assert tuple(each.weight for each in page.contents) == weights
     trials = {trial.page for pair in probe._asked(PLAIN, Protocol.HTTP2) for trial in pair}

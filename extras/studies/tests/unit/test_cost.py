@@ -61,7 +61,7 @@ def test_every_arm_can_be_run() -> None:
     """The grid has 189 arms, each with a name of its own; the queue holds what is on its way in a round trip."""
     arms = [arm(server, network, lowat) for server in SERVERS for network in NETWORKS for lowat in LOWATS]
     assert len({each.name for each in arms}) == 189
-    assert all(each.scenario.page.total_bytes > 2 * (each.scenario.sndbuf_bytes or 0) for each in arms)
+    assert all(each.scenario.whole_page.total_bytes > 2 * (each.scenario.sndbuf_bytes or 0) for each in arms)
     assert [network.knobs()["QUEUE"] for network in (_SLOW, _FAST)] == ["25", "16513"]
     assert {network.knobs()["DELAY_UP"] for network in NETWORKS} == {"2500us", "25000us", "100000us"}
 

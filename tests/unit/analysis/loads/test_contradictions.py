@@ -21,7 +21,6 @@ from priolab.common.formats.run import LedgerRecord, OtherBytes
 from priolab.common.formats.samples import OriginRequest, QueueSample, ServiceSpan
 from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.scenario.scenario import as_record
 from tests.support.builders import maps, socket_sample
 
 MS = 10**6
@@ -58,7 +57,7 @@ def honest(*, rate: float = 1.0, held_ms: int = 200, size: int = _SIZE) -> World
     rate: the link's rate as a multiple of the scenario's. held_ms: the time for which the origin holds the script back.
     size: the bytes of the image, and of the script.
     """
-    scenario = as_record(scenario_from({"SIZE": str(_SIZE), "LOWAT": "16384", "RELOADS": "0"}))
+    scenario = scenario_from({"SIZE": str(_SIZE), "LOWAT": "16384", "RELOADS": "0"})
     delay_ns = scenario.delay_ns
     assert scenario.rate_bit_s is not None
     packet_ns = round(_PACKET_BYTES * 8 * 10**9 / scenario.rate_bit_s / rate)

@@ -15,6 +15,7 @@ from priolab.analysis.loads.metrics import page_loads
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Protocol
 from priolab.common.formats.samples import SocketSample
+from priolab.common.formats.scenario import ClientKind
 from tests.support.builders import MS, socket_sample
 from tests.unit.analysis.loads.known_load import AVAILABLE_MS, HANDED_MS, SCENARIO, evidence, layers
 
@@ -117,7 +118,7 @@ def test_large_windows_are_not_followed() -> None:
     assert windows_of(evidence(), replace(SCENARIO, window_bytes=2**24)) is None
     assert windows_of(evidence(), replace(SCENARIO, window_bytes=_WINDOW)) is not None
     assert windows_of(evidence(), replace(SCENARIO, window_bytes=2**24, connection_window_bytes=_WINDOW)) is not None
-    assert windows_of(evidence(), replace(SCENARIO, window_bytes=_WINDOW, client="chromium")) is None
+    assert windows_of(evidence(), replace(SCENARIO, window_bytes=_WINDOW, client=ClientKind.CHROMIUM)) is None
 
 
 def test_the_receive_window() -> None:

@@ -18,7 +18,6 @@ from priolab.experiments.execution.lateness import check_lateness, observed_late
 from priolab.experiments.execution.local import Local
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep
 from priolab.netem.calibration import REAL
 from tests.support.sweeping import CopyingFabric, sweep_of
@@ -27,7 +26,7 @@ MS = 10**6
 MADE = Path(__file__).parents[3] / "golden" / "format-3" / "control.1"
 """A run in the guest, where programs take no time."""
 
-SCENARIO = as_record(scenario_from({}))
+SCENARIO = scenario_from({})
 
 
 def found(evidence: Evidence, layers: Layers, **changes: Any) -> dict[str, Late]:

@@ -12,6 +12,7 @@ from priolab.analysis.loads.metrics import page_loads
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import QueueSample, ServiceSpan
+from priolab.common.formats.scenario import ClientKind
 from priolab.common.formats.segments import Segment
 from tests.support.builders import MS
 from tests.unit.analysis.loads.known_load import (
@@ -181,7 +182,7 @@ def test_a_browser_cuts_off_its_times(client: Literal["h2", "chromium"], first_n
     script = replace(load.resources["script"], pieces=(replace(piece, t_ns=first_ns),))
     soon = replace(load, resources={**load.resources, "script": script})
     with pytest.raises(NoLedger, match=words):
-        ledger(soon, evidence(), layers(), replace(SCENARIO, client=client))
+        ledger(soon, evidence(), layers(), replace(SCENARIO, client=ClientKind(client)))
 
 
 def test_in_words() -> None:

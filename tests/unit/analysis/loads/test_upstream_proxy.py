@@ -16,7 +16,6 @@ from priolab.common.formats.samples import ConnectionSample, OriginRequest
 from priolab.common.formats.scenario import ViaRecord
 from priolab.common.formats.upstream_timing import Passage
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.scenario.scenario import as_record
 from tests.support.builders import MS, evidence, load_events, maps, page_load, script_request, socket_sample
 
 _VIA = ViaRecord(server="nginx", lowat=16384, http="1.1", rate_bit_s=None, delay_ns=10 * MS, queue_packets=25)
@@ -88,7 +87,7 @@ def test_the_soonest_first_byte_knows_the_second_hop() -> None:
     page = maps()
     bounds = []
     for knobs in ({}, {"VIA": "nginx"}):
-        scenario = as_record(scenario_from(knobs))
+        scenario = scenario_from(knobs)
         bounds.append(bound(page, page["script"], scenario, Rate.of(scenario)).first_byte_ns)
     assert bounds[1] - bounds[0] == 40 * MS
 

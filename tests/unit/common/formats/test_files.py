@@ -48,7 +48,7 @@ def test_marks_and_encodings(tmp_path: Path, encoding: str) -> None:
     assert read_entry(file).title == "a \u2013 b"
     assert read_sweep(file).values == {"RATE": ("1mbit",)}
     file.write_bytes('[[resource]]\nname = "a"\ntype = "text/css"\nsize = 99\n'.encode(encoding))
-    assert scenario_from({"PAGE": str(file)}).page.resources[0].size_bytes == 99
+    assert scenario_from({"PAGE": str(file)}).resources[0].size_bytes == 99
     file.write_bytes(json.dumps({"a": "\u2013"}, ensure_ascii=False).encode(encoding))
     assert files.read_json(file) == {"a": "\u2013"}
 

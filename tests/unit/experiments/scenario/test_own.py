@@ -8,7 +8,6 @@ import pytest
 from priolab.common.errors import ScenarioError
 from priolab.experiments.execution.request import arms_for
 from priolab.experiments.scenario.knobs import scenario_from, with_absolute_paths
-from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.grid import expand, grid_from
 from tests.support.own_files import PLAIN, TEMPLATE, server_folder
 
@@ -25,7 +24,7 @@ def test_paths_stay_as_they_were_given(tmp_path: Path) -> None:
     """The scenario and its record have paths as given; a process elsewhere gets absolute paths."""
     knobs = {"SERVER": "./mine", "PROGRAM": "new/nginx", "CONFIG": "plain.conf"}
     scenario = scenario_from(knobs)
-    record = as_record(scenario)
+    record = scenario
     assert (record.server, record.program, record.config) == ("./mine", "new/nginx", "plain.conf")
     assert with_absolute_paths(knobs) == {name: str(tmp_path / path) for name, path in knobs.items()}
     assert with_absolute_paths({"SERVER": "nginx", "PROGRAM": "stock"}) == {"SERVER": "nginx", "PROGRAM": "stock"}

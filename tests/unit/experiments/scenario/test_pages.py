@@ -93,9 +93,9 @@ def test_parameters() -> None:
 def test_a_page_goes_with_the_usual_scenario(name: str) -> None:
     """Each page works with the default scenario, which has exactly the parameters that the page names."""
     scenario = scenario_from({"PAGE": name})
-    assert scenario.page == page_of(name, PARAMETERS)
-    assert (scenario.size_bytes is not None) == ("SIZE" in scenario.page.parameters)
-    assert (scenario.script_delay_ns is not None) == ("JS_DELAY" in scenario.page.parameters)
+    assert scenario.whole_page == page_of(name, PARAMETERS)
+    assert (scenario.size_bytes is not None) == ("SIZE" in scenario.whole_page.parameters)
+    assert (scenario.script_delay_ns is not None) == ("JS_DELAY" in scenario.whole_page.parameters)
 
 
 # --- the user's own file ---------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_a_file_of_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "here").mkdir()
     written(tmp_path, A + B)
     monkeypatch.chdir(tmp_path / "here")
-    assert scenario_from({"PAGE": "../mine.toml"}).page == read_page(tmp_path / "mine.toml", PARAMETERS)
+    assert scenario_from({"PAGE": "../mine.toml"}).whole_page == read_page(tmp_path / "mine.toml", PARAMETERS)
 
 
 def test_a_copy_of_a_page_of_the_catalogue_has_a_name_of_its_own(tmp_path: Path) -> None:

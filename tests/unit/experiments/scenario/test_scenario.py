@@ -1,16 +1,20 @@
 """Tests of scenarios made from knobs, and of their records in results."""
 
+import json
 from dataclasses import asdict
 
+import msgspec
 import pytest
 
-from priolab.client.dialects import PLAIN
 from priolab.client.plan import PlanKind
 from priolab.client.priorities import Priorities
 from priolab.common.errors import ScenarioError
+from priolab.common.formats.scenario import ClientKind, ScenarioRecord
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
-from priolab.experiments.scenario.scenario import ClientKind, Scenario, as_record
+from priolab.experiments.scenario.scenario import Scenario
+from priolab.netem import link_options
 from priolab.netem.link import Link
+from priolab.netem.link_options import LINK_OPTIONS
 from priolab.proxy.server import catalogue
 from priolab.testbed.topology.end_settings import CongestionControl, FrontQdisc
 from tests.support.pages import maps_page
@@ -27,19 +31,21 @@ def test_defaults_are_the_maps_case() -> None:
         buffering="on",
         record_bytes=None,
         lowat=131_072,
-        target_delay_ns=50_000_000,
+        target_delay_ns=None,
         sndbuf_bytes=4 * 2**20,
         congestion_control=CongestionControl.CUBIC,
         gso_segments=None,
-        link=Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25),
+        **Link(rate_bit_s=1_024_000, delay_ns=300_000_000, queue_packets=25).as_document(),
         cross=0,
-        cross_cc=CongestionControl.CUBIC,
+        cross_cc=None,
         client=ClientKind.H2,
-        page=maps_page(),
+        page="maps",
+        resources=maps_page().resources,
+        full_page=maps_page(),
         plan=PlanKind.LOADS,
         first=None,
         priorities=Priorities.SPDY,
-        dialect=PLAIN,
+        dialect="plain",
         size_bytes=716_800,
         script_delay_ns=200_000_000,
         reloads=2,
@@ -95,9 +101,9 @@ def test_each_default_is_allowed() -> None:
 )
 def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: object) -> None:
     """Each knob changes its own field and no other."""
-    document = asdict(as_record(scenario_from(knobs)))
+    document = asdict(scenario_from(knobs))
     assert document[field] == value
-    defaults = asdict(as_record(scenario_from({})))
+    defaults = asdict(scenario_from({}))
     others = {"server"} if "SERVER" in knobs else set()
     others |= {"resources"} if {"SIZE", "JS_DELAY"} & knobs.keys() else set()
     assert {name for name in document if document[name] != defaults[name]} == {field} | others
@@ -105,10 +111,10 @@ def test_a_knob_reaches_its_field(knobs: dict[str, str], field: str, value: obje
 
 def test_the_target_is_autos() -> None:
     """TARGET_DELAY is recorded with LOWAT=auto, and is null otherwise."""
-    document = asdict(as_record(scenario_from({"LOWAT": "auto", "TARGET_DELAY": "20ms"})))
+    document = asdict(scenario_from({"LOWAT": "auto", "TARGET_DELAY": "20ms"}))
     assert (document["lowat"], document["target_delay_ns"]) == ("auto", 20_000_000)
     assert scenario_from({"LOWAT": "auto"}).lowat_bytes is None
-    assert asdict(as_record(scenario_from({"TARGET_DELAY": "20ms"})))["target_delay_ns"] is None
+    assert asdict(scenario_from({"TARGET_DELAY": "20ms"}))["target_delay_ns"] is None
     for wrong in ("0ms", "11s", "50", "auto"):
         with pytest.raises(ScenarioError, match="TARGET_DELAY"):
             scenario_from({"TARGET_DELAY": wrong})
@@ -261,7 +267,7 @@ def test_unknown_knob(name: str) -> None:
 @pytest.mark.parametrize(("lowat", "recorded"), [("131072", 131_072), ("none", None)])
 def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
     """The record consists of plain values, except for the page's resources. `lowat` is in bytes or null."""
-    document = asdict(as_record(scenario_from({"LOWAT": lowat, "RATE_STEPS": "1mbit@2s"})))
+    document = asdict(scenario_from({"LOWAT": lowat, "RATE_STEPS": "1mbit@2s"}))
     resources = document.pop("resources")
     assert [each["name"] for each in resources] == ["page", "image", "script"]
     assert all(value is None or isinstance(value, str | int | float) for value in document.values())
@@ -271,11 +277,16 @@ def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
     assert not {"link", "lowat_bytes"} & set(document)
 
 
-def test_document_leaves_the_scenario_alone() -> None:
-    """Making the record does not change the scenario."""
-    scenario = scenario_from({})
-    as_record(scenario)
-    assert scenario == scenario_from({})
+@pytest.mark.parametrize(
+    "knobs", [{}, {"RATE_STEPS": "1mbit@2s", "ECN": "on", "QDISC": "pie"}, {"VIA": "h2o", "VIA_RATE": "1mbit"}]
+)
+def test_a_scenario_is_what_is_read_back(knobs: dict[str, str]) -> None:
+    """The record that is read from a scenario's document has its fields, and makes the same link."""
+    scenario = scenario_from(knobs)
+    record = msgspec.convert(json.loads(json.dumps(asdict(scenario))), ScenarioRecord)
+    assert asdict(record) == asdict(scenario)
+    assert list(asdict(record)) == list(asdict(scenario))
+    assert scenario.link == link_options.link_from({name: each for name, each in knobs.items() if name in LINK_OPTIONS})
 
 
 @pytest.mark.parametrize("value", ["511", "16385", "17k", "none"])

@@ -7,7 +7,6 @@ from priolab.experiments.hosts.containers.compose import Compose
 from priolab.experiments.hosts.namespaces.netns import Netns
 from priolab.experiments.hosts.virtual import Virtual
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.scenario.service import Service
 from priolab.testbed.guest import kernel
 
@@ -24,17 +23,17 @@ from priolab.testbed.guest import kernel
 def test_its_text(text: str, service: Service, recorded: str) -> None:
     """The time for each wake-up, the time for each KB, or both, in any order; the record has both in microseconds."""
     scenario = scenario_from({"SERVICE": text})
-    assert scenario.service == service
-    assert as_record(scenario).service == recorded
+    assert scenario.service_time == service
+    assert scenario.service == recorded
     assert Service.parse(recorded) == service
-    assert list(as_record(scenario).unusual) == [f"SERVICE={recorded}"]
+    assert list(scenario.unusual) == [f"SERVICE={recorded}"]
 
 
 def test_none_by_default() -> None:
     """Without SERVICE there is no service time, in the record neither."""
     scenario = scenario_from({})
     assert scenario.service is None
-    assert as_record(scenario).service is None
+    assert scenario.service_time is None
 
 
 @pytest.mark.parametrize("text", ["", "20", "0us", "20us+30us", "1us/KB+1us/KB", "11ms", "2ms/KB", "1us/MB", "1us+"])

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from priolab.common.errors import GridError, ScenarioError
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.experiments.scenario.scenario import as_record
 from priolab.experiments.sweep.grid import Grid, Point, expand, grid_from
 from priolab.experiments.sweep.sweep import Sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
@@ -178,7 +177,7 @@ def test_a_target_makes_arms_of_auto_alone() -> None:
         "lowat-none_cc-bbr_twin",
     ]
     assert (request.grid.combinations, request.grid.networks, request.runs) == (10, 2, 12)
-    assert len({as_record(point.arm.scenario) for point in points}) == 10
+    assert len({point.arm.scenario for point in points}) == 10
     assert {point.arm.knobs["TARGET_DELAY"] for point in points if point.arm.knobs["LOWAT"] != "auto"} == {
         KNOBS["TARGET_DELAY"].default
     }
