@@ -6,13 +6,14 @@ with the words of the command `priolab`.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from priolab.analysis.exports.recording import album
 from priolab.analysis.exports.tables import Table, tables
@@ -28,10 +29,14 @@ from priolab.experiments.execution.cli_request import request_from, split_words
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Request
 from priolab.experiments.setup.python_packages import installing
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.runs import Run
+
+if TYPE_CHECKING:
+    from priolab.experiments.commands.console import Report
 
 Value = str | int | float | bool | None | Path
 """A knob's value: its text, or a number; None for `none`, True for `yes`, False for `no`."""
@@ -40,24 +45,28 @@ FRAMES = ("pandas", "polars")
 
 
 def run(
-    scenario: str | None = None, /, *, progress: Callable[[str], None] | None = None, **knobs: Value | Sequence[Value]
+    scenario: str | Mapping[str, Mapping[str, Value]] | None = None,
+    /,
+    *,
+    progress: "Callable[[str], None] | Report | None" = None,
+    **knobs: Value | Sequence[Value],
 ) -> "Experiment":
     """Runs an experiment, as `priolab run` does. Returns it, also if a run is not ok (`Experiment.check`).
 
-    scenario: a name that `priolab list` shows, or a path that ends in .toml. knobs: LOWAT=131072, SERVER="h2o",
-    RELOADS=0, LOWAT=[None, 16384] for several arms; docs/reference/knobs.md has all. RESULTS, by default the folder
-    results in the current one, gets the experiment's folder. progress: called with a line for each step; by default
-    lines go to standard error. Raises ScenarioError for a value that is not allowed, Unavailable, and StepFailed.
+    scenario: a name that `priolab list` shows, or a path that ends in .toml; or the arms: for each, by its name, the
+    knobs in which it differs. knobs: LOWAT=131072, SERVER="h2o", RELOADS=0, LOWAT=[None, 16384] for several arms;
+    docs/reference/knobs.md has all. RESULTS, by default the folder results in the current one, gets the experiment's
+    folder. progress: called with a line for each step; by default lines go to standard error. The lab's own commands
+    give the report that shows their runs. Raises ScenarioError for a value that is not allowed, Unavailable, and
+    StepFailed.
     """
-    tell = progress or _tell
-    request = request_from(split_words(_words(scenario, knobs)))
-    told = Progress(
-        step=lambda name, step: tell(f"{name}: {step}"),
-        ended=lambda name, status, reason: tell(f"{name}: {status}" + (f", {reason}" if reason else "")),
-        reused=lambda folder: tell(f"the results in {folder} are used again"),
-        note=tell,
-    )
-    return load_experiment(run_experiment(request, told))
+    if isinstance(scenario, Mapping):
+        of_arms = {name: {knob: _text(value) for knob, value in own.items()} for name, own in scenario.items()}
+        request = request_from(split_words(_words(None, knobs)), of_arms)
+    else:
+        request = request_from(split_words(_words(scenario, knobs)))
+    with _shown(progress, request) as told:
+        return load_experiment(run_experiment(request, told))
 
 
 def sweep(
@@ -137,6 +146,11 @@ class Experiment:
     def path(self) -> Path:
         """The folder of the results (docs/reference/results.md)."""
         return self._experiment.path
+
+    @property
+    def started_at(self) -> str:
+        """The date and time of the start, in ISO 8601."""
+        return self._experiment.record.started_at
 
     @property
     def status(self) -> str:
@@ -341,6 +355,21 @@ def _drawing(module: str) -> Any:
     if lack := no_figures():
         raise StepFailed("figure", lack)
     return import_module(f"priolab.analysis.figures.{module}")
+
+
+@contextmanager
+def _shown(progress: "Callable[[str], None] | Report | None", request: Request) -> Iterator[Progress]:
+    if progress is not None and not callable(progress):
+        with progress.progress(request) as shown:
+            yield shown
+        return
+    tell = progress or _tell
+    yield Progress(
+        step=lambda name, step: tell(f"{name}: {step}"),
+        ended=lambda name, status, reason: tell(f"{name}: {status}" + (f", {reason}" if reason else "")),
+        reused=lambda folder: tell(f"the results in {folder} are used again"),
+        note=tell,
+    )
 
 
 def _tell(line: str) -> None:
