@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from priolab.analysis.loads.ledger_builder import NoLedger
     from priolab.analysis.loads.metrics import PageLoad, ResourceTimes
     from priolab.analysis.loads.verdict import Judgement
+    from priolab.analysis.sweeps.measures import Measure
     from priolab.common.errors import InvalidRun, LabError, ScenarioError, StepFailed, Unavailable
     from priolab.common.formats.events import Arrival, Event
     from priolab.common.formats.files import FolderError
@@ -40,6 +41,7 @@ __all__ = [
     "LabError",
     "Layer",
     "Ledger",
+    "Measure",
     "NoLedger",
     "PageLoad",
     "QueueSample",
@@ -70,6 +72,7 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.analysis.loads.ledger_builder": ["NoLedger"],
             "priolab.analysis.loads.metrics": ["PageLoad", "ResourceTimes"],
             "priolab.analysis.loads.verdict": ["Judgement"],
+            "priolab.analysis.sweeps.measures": ["Measure"],
             "priolab.common.errors": ["InvalidRun", "LabError", "ScenarioError", "StepFailed", "Unavailable"],
             "priolab.common.formats.events": ["Arrival", "Event"],
             "priolab.common.formats.files": ["FolderError"],

@@ -158,6 +158,11 @@ class Experiment:
         return str(self.summary["status"])
 
     @cached_property
+    def runs(self) -> Sequence[Run]:
+        """All runs, arm by arm."""
+        return [one for arm in self.arms.values() for one in arm.runs]
+
+    @cached_property
     def summary(self) -> Mapping[str, Any]:
         """The document that `priolab show --json` prints."""
         return summarize(self._experiment)
@@ -303,8 +308,7 @@ class Sweep:
 
         Each comparison has `words`, and `holds`. Raises FolderError if a network has no recommendation, or no new run.
         """
-        runs = [one for arm in experiment.arms.values() for one in arm.runs]
-        return {each["network"]: validation.check(each, runs) for each in self.summary["networks"]}
+        return {each["network"]: validation.check(each, experiment.runs) for each in self.summary["networks"]}
 
     def experiment(self) -> Experiment:
         """Returns the runs as an experiment, for tables and figures. Raises FolderError if the sweep is unfinished."""

@@ -5,6 +5,7 @@ milliseconds since the request of the load's page. Sizes are in bytes. Logs are 
 property that reads a damaged or missing one raises FolderError, which names the file.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from priolab.analysis.loads.findings import judgement
@@ -13,6 +14,7 @@ from priolab.analysis.loads.ledger_builder import ledger
 from priolab.analysis.loads.metrics import PageLoad, page_loads, with_rate
 from priolab.analysis.loads.verdict import Judgement
 from priolab.analysis.records import runs as recorded
+from priolab.analysis.sweeps.measures import Measure, measures
 from priolab.common.formats.environment import EnvironmentRecord
 from priolab.common.formats.events import Arrival, Event
 from priolab.common.formats.samples import QueueSample, SocketSample
@@ -54,6 +56,11 @@ class Run(recorded.Run):
         """The complete page loads in order, the measured one last: each resource's times, and its payload over time."""
         found = page_loads(self._evidence)
         return tuple(with_rate(found, self.scenario)) if found else ()
+
+    @property
+    def measures(self) -> Mapping[Measure, float | None]:
+        """The measures of the measured load, if the run is ok: first byte, goodput, the front's costs."""
+        return measures(self)
 
     @cached_property
     def environment(self) -> EnvironmentRecord:

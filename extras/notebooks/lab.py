@@ -37,7 +37,7 @@ def run(*words: str) -> priolab.Experiment:
     """Returns the experiment that `priolab run WORDS` makes or reuses. Raises LabError."""
     line = _Line("run", words)
     made = priolab.run(**_knobs(words), progress=line.tell)
-    line.end([one.status for arm in made.arms.values() for one in arm.runs])
+    line.end([one.status for one in made.runs])
     return made
 
 

@@ -94,8 +94,7 @@ def beside_the_article(fast: priolab.Experiment, slow: priolab.Experiment) -> No
 
 
 def _packet_buffers(experiment: priolab.Experiment) -> str:
-    first, *_ = experiment.arms.values()
-    segments = first.scenario["gso_segments"]
+    segments = experiment.runs[0].scenario.gso_segments
     return "GSO=stock: packet buffers of the kernel's own size" if segments is None else f"GSO={segments}"
 
 

@@ -43,7 +43,7 @@ def pictures(made_of: Experiments) -> list[Picture]:
     (fast_figure,) = _timelines([fast])
     # The two pictures of the slow link have the same scales.
     control_figure, treatment_figure = _timelines([control, treatment])
-    queue = next(iter(made_of.growing.arms.values())).scenario["queue_packets"]
+    queue = made_of.growing.runs[0].scenario.queue_packets
     most_s = charts.most_seconds([*ladder, unset], [*stock, *bounded])
     return [
         _timeline(fast_figure, fast, claims.fast_link(Figures.of(fast))),

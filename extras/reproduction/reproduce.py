@@ -73,7 +73,7 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
 
 def _set_up(experiment: Experiment) -> list[Compared]:
     """Returns the conditions under which the experiment was run, such as server and link, beside the article's."""
-    run = next(iter(experiment.arms.values())).runs[0]
+    run = experiment.runs[0]
     environment, scenario = run.environment, run.scenario
     assert scenario.rate_bit_s is not None
     assert scenario.size_bytes is not None

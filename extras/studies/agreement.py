@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.records.runs import load_experiment
+import priolab
+from priolab import Unavailable
 from priolab.analysis.reports.markdown import places
-from priolab.analysis.reports.summary import summarize
-from priolab.common.errors import Unavailable
 from priolab.common.exit_codes import exit_code
 from priolab.common.formats.files import read_json
 from priolab.common.packets import RECORD_BYTES
@@ -112,7 +111,7 @@ def _all(results: Path, report: Report) -> Findings:
         with report.progress(request) as progress:
             folder = run_experiment(request, progress)
         name = f"{option.fabric}, {option.shaper}"
-        summaries[name] = summarize(load_experiment(folder))
+        summaries[name] = priolab.load_experiment(folder).summary
         made[name] = _made_with(folder)
         report.say(f"{name}: {time.monotonic() - started:.0f} s")
         report.summary(summaries[name])
