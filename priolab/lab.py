@@ -104,13 +104,12 @@ def load_sweep(folder: str | Path) -> "Sweep":
 class Arm:
     """An arm of an experiment: the medians of its runs, and the rest from the run with the median first byte.
 
-    name: as in the table of results. runs: its repetitions. status: ok, or the worst of its runs. reason: why a run is
-    not ok, else None.
+    name: as in the table of results. status: ok, or the worst of its runs. reason: why a run is not ok, else None.
     verdict: inverted, kept, undecided or nothing-to-prioritize, and verdict_reason a sentence; None if no run is ok.
     first_byte_ms, available_ms: when the first byte of the focal resource came to the client, and when the origin had
     it. resources: the times of each resource of the measured load, by its name. ledger_ms: how long that first byte
     waited in each layer, by the layer's name; empty without a ledger. scenario, observed: what was asked for and what
-    was seen, as in run.json. notes: sentences about what to heed.
+    was seen, as in run.json. notes: sentences about what to heed. runs: its repetitions, in order.
     """
 
     name: str
