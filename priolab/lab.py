@@ -6,29 +6,37 @@ with the words of the command `priolab`.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from priolab.analysis.exports.recording import album
 from priolab.analysis.exports.tables import Table, tables
 from priolab.analysis.records import runs as recorded
-from priolab.analysis.reports.summary import summarize
+from priolab.analysis.reports.markdown import Table as TextTable
+from priolab.analysis.reports.summary import summarize, typical
 from priolab.analysis.sweeps import folder as swept
 from priolab.analysis.sweeps import summary as of_sweep
+from priolab.analysis.sweeps import table, validation
 from priolab.common.errors import InvalidRun, ScenarioError, StepFailed, Unavailable
 from priolab.experiments.commands.drawing import no_figures
 from priolab.experiments.execution.cli_request import request_from, split_words
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.execution.progress import Progress
+from priolab.experiments.execution.request import Request
 from priolab.experiments.setup.python_packages import installing
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep, sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
+from priolab.runs import Run
+
+if TYPE_CHECKING:
+    from priolab.experiments.commands.console import Report
 
 Value = str | int | float | bool | None | Path
 """A knob's value: its text, or a number; None for `none`, True for `yes`, False for `no`."""
@@ -37,24 +45,28 @@ FRAMES = ("pandas", "polars")
 
 
 def run(
-    scenario: str | None = None, /, *, progress: Callable[[str], None] | None = None, **knobs: Value | Sequence[Value]
+    scenario: str | Mapping[str, Mapping[str, Value]] | None = None,
+    /,
+    *,
+    progress: "Callable[[str], None] | Report | None" = None,
+    **knobs: Value | Sequence[Value],
 ) -> "Experiment":
     """Runs an experiment, as `priolab run` does. Returns it, also if a run is not ok (`Experiment.check`).
 
-    scenario: a name that `priolab list` shows, or a path that ends in .toml. knobs: LOWAT=131072, SERVER="h2o",
-    RELOADS=0, LOWAT=[None, 16384] for several arms; docs/reference/knobs.md has all. RESULTS, by default the folder
-    results in the current one, gets the experiment's folder. progress: called with a line for each step; by default
-    lines go to standard error. Raises ScenarioError for a value that is not allowed, Unavailable, and StepFailed.
+    scenario: a name that `priolab list` shows, or a path that ends in .toml; or the arms: for each, by its name, the
+    knobs in which it differs. knobs: LOWAT=131072, SERVER="h2o", RELOADS=0, LOWAT=[None, 16384] for several arms;
+    docs/reference/knobs.md has all. RESULTS, by default the folder results in the current one, gets the experiment's
+    folder. progress: called with a line for each step; by default lines go to standard error. The lab's own commands
+    give the report that shows their runs. Raises ScenarioError for a value that is not allowed, Unavailable, and
+    StepFailed.
     """
-    tell = progress or _tell
-    request = request_from(split_words(_words(scenario, knobs)))
-    told = Progress(
-        step=lambda name, step: tell(f"{name}: {step}"),
-        ended=lambda name, status, reason: tell(f"{name}: {status}" + (f", {reason}" if reason else "")),
-        reused=lambda folder: tell(f"the results in {folder} are used again"),
-        note=tell,
-    )
-    return load_experiment(run_experiment(request, told))
+    if isinstance(scenario, Mapping):
+        of_arms = {name: {knob: _text(value) for knob, value in own.items()} for name, own in scenario.items()}
+        request = request_from(split_words(_words(None, knobs)), of_arms)
+    else:
+        request = request_from(split_words(_words(scenario, knobs)))
+    with _shown(progress, request) as told:
+        return load_experiment(run_experiment(request, told))
 
 
 def sweep(
@@ -97,7 +109,7 @@ class Arm:
     first_byte_ms, available_ms: when the first byte of the focal resource came to the client, and when the origin had
     it. resources: the times of each resource of the measured load, by its name. ledger_ms: how long that first byte
     waited in each layer, by the layer's name; empty without a ledger. scenario, observed: what was asked for and what
-    was seen, as in run.json. notes: sentences about what to heed.
+    was seen, as in run.json. notes: sentences about what to heed. runs: its repetitions, in order.
     """
 
     name: str
@@ -112,6 +124,12 @@ class Arm:
     scenario: Mapping[str, Any]
     observed: Mapping[str, Any]
     notes: Sequence[str]
+    runs: Sequence[Run] = field(repr=False)
+
+    @property
+    def median_run(self) -> Run | None:
+        """The run with the median first byte; None if no run is ok."""
+        return typical(self.runs)
 
 
 class Experiment:
@@ -129,9 +147,19 @@ class Experiment:
         return self._experiment.path
 
     @property
+    def started_at(self) -> str:
+        """The date and time of the start, in ISO 8601."""
+        return self._experiment.record.started_at
+
+    @property
     def status(self) -> str:
         """The status: ok, or the worst of its runs: failed, invalid or unsupported."""
         return str(self.summary["status"])
+
+    @cached_property
+    def runs(self) -> Sequence[Run]:
+        """All runs, arm by arm."""
+        return [one for arm in self.arms.values() for one in arm.runs]
 
     @cached_property
     def summary(self) -> Mapping[str, Any]:
@@ -141,7 +169,8 @@ class Experiment:
     @cached_property
     def arms(self) -> Mapping[str, Arm]:
         """The arms by name, in the order in which they were asked for."""
-        return MappingProxyType({arm["name"]: _arm(arm) for arm in self.summary["arms"]})
+        runs = self._experiment.arms()
+        return MappingProxyType({arm["name"]: _arm(arm, runs[arm["name"]]) for arm in self.summary["arms"]})
 
     def check(self) -> Self:
         """Returns the experiment if every run is ok. Raises InvalidRun, with the reason of the first that is not."""
@@ -173,16 +202,19 @@ class Experiment:
             raise Unavailable(library, "it is not installed", f"run {installing('frames')}") from error
         return frames.DataFrame({name: [row[name] for row in made.rows] for name in made.columns})
 
-    def figure(self, name: str = "timeline") -> "Figure":
+    def figure(self, name: str = "timeline", *, arms: Sequence[str] = ()) -> "Figure":
         """Returns a figure. Raises ScenarioError for another name, or if these runs have no such figure.
 
-        name: timeline, filmstrip, ledger-bar, ledger-area, ladder or clients. Raises StepFailed if nothing can be drawn
-        here.
+        name: timeline, filmstrip, ledger-bar, ledger-area, ladder or clients. arms: the names of those to show, by
+        default all. Raises StepFailed if nothing can be drawn here.
         """
         figures = _drawing("all_figures").FIGURES
         if name not in figures:
             raise ScenarioError("figure", name, ", ".join(figures))
-        drawn = figures[name](self._experiment)
+        if unknown := set(arms) - self.arms.keys():
+            raise ScenarioError("arms", ", ".join(sorted(unknown)), ", ".join(self.arms))
+        shown = tuple(one for one in self._experiment.runs if not arms or one.arm in arms)
+        drawn = figures[name](replace(self._experiment, runs=shown))
         if drawn is None:
             raise ScenarioError("figure", name, "a figure for which the runs have data")
         return Figure(drawn)
@@ -201,7 +233,7 @@ class Experiment:
 class SweepArm:
     """An arm of a sweep. knobs: the swept values as text, LOWAT in bytes, `none` or `auto`. ok, asked: counts of runs.
 
-    first_byte_ms: of each ok run, the first byte of the focal resource.
+    first_byte_ms: of each ok run, the first byte of the focal resource. runs: the ok runs.
     """
 
     name: str
@@ -209,6 +241,7 @@ class SweepArm:
     ok: int
     asked: int
     first_byte_ms: Sequence[float]
+    runs: Sequence[Run] = field(repr=False)
 
 
 class Sweep:
@@ -243,6 +276,7 @@ class Sweep:
                     ok=len(arm.good),
                     asked=arm.asked,
                     first_byte_ms=tuple(one.record.measured.first_byte_ms for one in arm.good),
+                    runs=tuple(map(_run, arm.good)),
                 )
                 for arm in self._sweep.arms
             }
@@ -257,6 +291,23 @@ class Sweep:
     def recommended(self) -> Mapping[str, str | None]:
         """The recommended LOWAT of each network, by the network's name; None without a recommendation."""
         return {each["network"]: each["knee"]["recommended"] for each in self.summary["networks"]}
+
+    @property
+    def tables(self) -> Mapping[str, TextTable]:
+        """The table of each network, by the network's name, with a row for each LOWAT: `head` and `rows` are text."""
+        return {each["network"]: table.of_values(each) for each in self.summary["networks"]}
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences about what to heed in the tables."""
+        return table.notes(self.summary)
+
+    def confirm(self, experiment: Experiment) -> Mapping[str, Sequence[validation.Kept]]:
+        """Compares new runs of the recommended LOWAT with what the sweep promises, for each network by its name.
+
+        Each comparison has `words`, and `holds`. Raises FolderError if a network has no recommendation, or no new run.
+        """
+        return {each["network"]: validation.check(each, experiment.runs) for each in self.summary["networks"]}
 
     def experiment(self) -> Experiment:
         """Returns the runs as an experiment, for tables and figures. Raises FolderError if the sweep is unfinished."""
@@ -279,6 +330,11 @@ class Figure:
     def __repr__(self) -> str:
         return "a figure of priolab; .save(PATH) writes SVG, PNG or HTML"
 
+    @property
+    def svg(self) -> str:
+        """The figure as SVG. Reading it raises StepFailed if nothing can be drawn here."""
+        return str(_drawing("picture").drawn(self.vega_lite))
+
     def _repr_png_(self) -> bytes:
         return self._as(".png")
 
@@ -294,8 +350,7 @@ class Figure:
         picture = _drawing("picture")
         if suffix == ".html":
             return bytes(picture.page(self.vega_lite, "priolab").encode())
-        svg = picture.drawn(self.vega_lite)
-        return bytes(svg.encode() if suffix == ".svg" else picture.png(svg))
+        return bytes(self.svg.encode() if suffix == ".svg" else picture.png(self.svg))
 
 
 def _drawing(module: str) -> Any:
@@ -303,6 +358,21 @@ def _drawing(module: str) -> Any:
     if lack := no_figures():
         raise StepFailed("figure", lack)
     return import_module(f"priolab.analysis.figures.{module}")
+
+
+@contextmanager
+def _shown(progress: "Callable[[str], None] | Report | None", request: Request) -> Iterator[Progress]:
+    if progress is not None and not callable(progress):
+        with progress.progress(request) as shown:
+            yield shown
+        return
+    tell = progress or _tell
+    yield Progress(
+        step=lambda name, step: tell(f"{name}: {step}"),
+        ended=lambda name, status, reason: tell(f"{name}: {status}" + (f", {reason}" if reason else "")),
+        reused=lambda folder: tell(f"the results in {folder} are used again"),
+        note=tell,
+    )
 
 
 def _tell(line: str) -> None:
@@ -326,7 +396,11 @@ def _text(value: Value | Sequence[Value]) -> str:
             return ",".join(map(_text, value))
 
 
-def _arm(document: Mapping[str, Any]) -> Arm:
+def _run(one: recorded.Run) -> Run:
+    return Run(path=one.path, record=one.record)
+
+
+def _arm(document: Mapping[str, Any], runs: Sequence[recorded.Run]) -> Arm:
     loads = document["loads"]
     return Arm(
         name=document["name"],
@@ -341,6 +415,7 @@ def _arm(document: Mapping[str, Any]) -> Arm:
         scenario=document["scenario"],
         observed=document["observed"],
         notes=document["warnings"],
+        runs=tuple(map(_run, runs)),
     )
 
 

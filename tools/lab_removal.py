@@ -16,7 +16,7 @@ from tools.removal import copied, run_in
 
 _LEFT = ("common", "netem", "testbed")
 _TESTS = tuple(f"tests/{room}/{part}" for room in ("unit", "server") for part in _LEFT)
-_OF_THE_LAB = re.compile(r"priolab\.(?:analysis|backend|client|experiments|extras|lab|proxy)\b")
+_OF_THE_LAB = re.compile(r"priolab\.(?:analysis|backend|client|experiments|extras|lab|proxy|runs)\b")
 _MODULE = re.compile(r"from (tests\.[\w.]+) import ([^\n(]+|\([^)]*\))")
 _MOST_LEFT_OUT = 16
 """The most files of the engine's tests that may look at the lab: the farther the two are apart, the fewer."""

@@ -14,7 +14,7 @@ from priolab.analysis.figures.palette import INK, LAYERS, QUIET
 from priolab.analysis.figures.sheet import FONT, WIDTH, Axis, Declaration, Panel, heading, number
 from priolab.analysis.loads.findings import bound_of
 from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import NAMES, WORDS, Ledger, sentence
+from priolab.analysis.loads.ledger import NAMES, Ledger, sentence
 from priolab.analysis.records.runs import Experiment
 
 _UNIT_PX = 76
@@ -42,7 +42,7 @@ def _panel(arm: Arm, ledger: Ledger, axis: Axis, *, is_last: bool) -> Declaratio
     parts = list(_parts(ledger))
     layers = [_bar(parts, panel), *_possible(arm, panel)]
     largest = ledger.parts[ledger.largest]
-    words = f"{arm.name}: {largest / 10**9:.2f} of {ledger.wait_ns / 10**9:.2f} s {WORDS[ledger.largest]}"
+    words = f"{arm.name}: {largest / 10**9:.2f} of {ledger.wait_ns / 10**9:.2f} s {ledger.largest.words}"
     return panel.made_of(layers, sheet.title(words, sentence(ledger.as_record()).split()))
 
 
@@ -56,7 +56,7 @@ def _parts(ledger: Ledger) -> Iterator[dict[str, Any]]:
                 "start": start_s,
                 "end": end_s,
                 "name": NAMES[layer],
-                "words": WORDS[layer],
+                "words": layer.words,
                 "colour": LAYERS[layer],
                 "s": wait_ns / 10**9,
             }

@@ -144,28 +144,6 @@ class Ledger:
         )
 
 
-WORDS: Mapping[Layer, str] = MappingProxyType(
-    {
-        Layer.SECOND: "in the second front",
-        Layer.SECOND_UNSENT: "unsent in the second front's kernel",
-        Layer.BETWEEN_QUEUE: "in the queue between the fronts",
-        Layer.BETWEEN: "in propagation between the fronts",
-        Layer.PENDING: "in the front, still reorderable",
-        Layer.COMMITTED: "in the front's output queue",
-        Layer.SERVICE: "in the front while its server was at work",
-        Layer.FLOW: "for the client's flow-control window",
-        Layer.UNSENT: "unsent in the kernel",
-        Layer.RECEIVE_WINDOW: "for the client's receive window",
-        Layer.QUEUE: "in the bottleneck queue",
-        Layer.CROSS: "behind packets of other flows in the bottleneck",
-        Layer.PROPAGATION: "in propagation",
-        Layer.RECOVERY: "for retransmissions",
-        Layer.RECORD: "for its TLS record to be complete",
-        Layer.UNEXPLAINED: "unexplained",
-    }
-)
-"""Phrases that can follow "waited 0.3 s", one for each layer."""
-
 NAMES: Mapping[Layer, str] = MappingProxyType(
     {
         Layer.SECOND: "second front",
@@ -201,8 +179,8 @@ def sentence(record: LedgerRecord) -> str:
     A wait has its uncertainty, as in "0.58 ± 0.05", unless that is negligible.
     """
     parts = [
-        f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f}{_off(record, layer)} {words}"
-        for layer, words in WORDS.items()
+        f"{'-' if wait_ms < 0 else '+'} {abs(wait_ms) / 1000:.2f}{_off(record, layer)} {layer.words}"
+        for layer in Layer
         if abs(wait_ms := record.parts_ms.get(layer.value, 0)) >= _SHORTEST_MS
     ]
     return f"the {record.focal} waited {record.wait_ms / 1000:.2f} s = {' '.join(parts).removeprefix('+ ')}"

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, TypeVar
 
 from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import WORDS
 from priolab.analysis.records.runs import Experiment, Run, load_run, read_experiment
 from priolab.analysis.reports.notes import advice
 from priolab.common.formats.page import MAPS
@@ -15,6 +14,8 @@ from priolab.common.formats.run import Verdict
 
 SUMMARY_FORMAT = 1
 """The version of the summary's format. The format of run folders has its own version."""
+
+_AnyRun = TypeVar("_AnyRun", bound=Run)
 
 _EDGES = ("first_byte_ms", "last_byte_ms")
 _WORST_FIRST = ("failed", "invalid", "unsupported", "ok")
@@ -43,7 +44,7 @@ def arms(path: Path) -> Iterator[dict[str, Any]]:
         yield _arm(arm, [load_run(path / name) for name in names])
 
 
-def typical(runs: Sequence[Run]) -> Run | None:
+def typical(runs: Sequence[_AnyRun]) -> _AnyRun | None:
     """Returns the repetition with the median first byte of the focal resource; None if no repetition is ok."""
     good = sorted((run for run in runs if run.status == "ok"), key=lambda run: run.record.measured.first_byte_ms)
     return good[(len(good) - 1) // 2] if good else None
@@ -52,7 +53,7 @@ def typical(runs: Sequence[Run]) -> Run | None:
 def longest_part(ledger: Mapping[str, Any]) -> str:
     """Returns the longest part of a wait in words, and its seconds. ledger: that of an arm in a summary."""
     largest = ledger["largest"]
-    return f"{WORDS[Layer(largest)]}, {ledger['parts_ms'][largest] / 1000:.2f}"
+    return f"{Layer(largest).words}, {ledger['parts_ms'][largest] / 1000:.2f}"
 
 
 def _worst(statuses: Any) -> str:

@@ -23,9 +23,9 @@ def check_programs(arms: Iterable[Arm]) -> None:
 
 
 def run_in_guest(
-    name: str, arms: Sequence[Arm], results: Path, report: Report, *, repeat: int = 1, invalid_too: bool = False
+    name: str, arms: Sequence[Arm], results: Path, report: Report, *, invalid_too: bool = False
 ) -> Experiment:
-    """Runs arms in the guest, each `repeat` times, with the default execution options.
+    """Runs arms in the guest, with the default execution options.
 
     name: the experiment's name. results: the folder for the results. invalid_too: True if the study shows which runs
     are invalid. Raises LabError, also if a run is not ok, with invalid_too only if it failed.
@@ -35,7 +35,7 @@ def run_in_guest(
     request = Request(
         name=name,
         arms=tuple(arms),
-        repeat=repeat,
+        repeat=1,
         run_settings=RunSettings(fabric=fabric, fabric_reason=why, sample=run["SAMPLE"]),
         results=results,
         seed=run["SEED"],

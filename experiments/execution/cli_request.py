@@ -10,9 +10,9 @@ from typing import Any
 
 from priolab.common.errors import ScenarioError, UnknownKnob
 from priolab.common.tuning import TunerKind
-from priolab.experiments.execution.request import Request, RunSettings, arms_for
+from priolab.experiments.execution.request import Arm, Request, RunSettings, arms_for
 from priolab.experiments.run.fabrics import AUTO, FABRICS, choose
-from priolab.experiments.scenario.knobs import KNOBS
+from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 from priolab.experiments.scenario.named import entry_of
 from priolab.experiments.setup.setup_request import MAKE_VARIABLE, words_in
 from priolab.netem import sampling, units
@@ -237,12 +237,20 @@ def run_values(words: Mapping[str, str]) -> dict[str, Any]:
     return {name: value_of(name, words.get(name, knob.default), knob) for name, knob in RUN_KNOBS.items()}
 
 
-def request_from(words: Mapping[str, str]) -> Request:
-    """Builds the request from knobs. Raises ScenarioError, and Unavailable if no fabric can be used."""
+def request_from(words: Mapping[str, str], of_arms: Mapping[str, Mapping[str, str]] | None = None) -> Request:
+    """Builds the request from knobs. Raises ScenarioError, and Unavailable if no fabric can be used.
+
+    of_arms: the knobs of each arm by its name, beside those of `words`; None for the arms that `words` make up.
+    """
     run = run_values(words)
     entry = entry_of(run["SCENARIO"])
     knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}
-    arms = tuple(arms_for(knobs, control=run["CONTROL"]))
+    if of_arms is None:
+        arms = tuple(arms_for(knobs, control=run["CONTROL"]))
+    else:
+        arms = tuple(_arm(name, {**knobs, **own}) for name, own in of_arms.items())
+    if not arms:
+        raise ScenarioError("arms", "none", "at least one")
     fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])
     named_by_page = "PAGE" in words and "SCENARIO" not in words
     return Request(
@@ -262,3 +270,9 @@ def request_from(words: Mapping[str, str]) -> Request:
         seed=run["SEED"],
         reuse=run["REUSE"],
     )
+
+
+def _arm(name: str, knobs: Mapping[str, str]) -> Arm:
+    if not name.strip(".") or "/" in name or not name.isprintable():
+        raise ScenarioError("arm", name, "a name that a folder may have")
+    return Arm(name=name, knobs=with_defaults(knobs))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from priolab.common.errors import Unavailable
+from priolab import Unavailable
 from priolab.common.home import setup_command
 from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.setup.installed import program_of

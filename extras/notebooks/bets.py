@@ -14,9 +14,7 @@ from typing import Any, Generic, TypeVar
 from IPython.display import display
 from ipywidgets import HTML, SelectionSlider, VBox
 
-from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import WORDS
-from priolab.analysis.records.runs import Experiment
+from priolab import Experiment, Layer
 from priolab.extras.notebooks.lab import figures, table
 
 Row = tuple[str, str, str, str]
@@ -123,7 +121,7 @@ def bet_choice(prediction: str, *options: str) -> Bet[str]:
 def bet_layer(prediction: str) -> Bet[str]:
     """Shows a bet on a layer, as `longest_wait` returns it."""
     names = [layer.name.lower() for layer in _LAYERS]
-    return _choice(prediction, names, "a layer of the wait", lambda name: WORDS[Layer[name.upper()]])
+    return _choice(prediction, names, "a layer of the wait", lambda name: Layer[name.upper()].words)
 
 
 def bet_sooner(prediction: str) -> Bet[str]:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from priolab import Layer, Verdict
 from priolab.analysis.figures.palette import GRID, INK, LAYERS, QUIET, RESOURCES, VERDICTS
 from priolab.analysis.figures.sheet import CONFIG, TEXT, Declaration, Rows, layer
-from priolab.analysis.loads.layer import Layer
-from priolab.common.formats.run import Verdict
 from priolab.extras.reproduction.figures import Figures
 from priolab.extras.reproduction.loads import LoadSeen
 

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from priolab import Verdict
 from priolab.common.amounts import kibibytes
-from priolab.common.formats.run import Verdict
 from priolab.extras.reproduction.article import Compared
 from priolab.extras.reproduction.figures import Figures
 from priolab.extras.reproduction.loads import LoadSeen

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from priolab.analysis.records.runs import Run
-from priolab.common.formats.run import Verdict
+from priolab import Run, Verdict
 from priolab.common.formats.scenario import AUTO
 from priolab.common.packets import RECORD_BYTES
 

@@ -1,16 +1,13 @@
 """Makes the pictures of the reproduction's page from experiments."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from priolab import Arm, Experiment, Figure, FolderError, Run
 from priolab.analysis.figures import timeline
-from priolab.analysis.figures.arms import arms, headline
-from priolab.analysis.figures.picture import drawn
-from priolab.analysis.figures.sheet import Declaration, heading, sheet
-from priolab.analysis.records.runs import Experiment, Run
-from priolab.analysis.reports.summary import typical
+from priolab.analysis.figures.arms import arm_of, facts
+from priolab.analysis.figures.sheet import heading, sheet
 from priolab.common.amounts import kibibytes
-from priolab.common.formats.files import FolderError
 from priolab.extras.reproduction import charts, claims
 from priolab.extras.reproduction.figures import Figures
 from priolab.extras.reproduction.loads import LoadSeen, loads_seen
@@ -39,13 +36,14 @@ def pictures(made_of: Experiments) -> list[Picture]:
     fast = _arm(made_of.fast, None)
     control, treatment = _arm(made_of.slow, None), _arm(made_of.slow, LOWAT_BYTES)
     figures = sorted(
-        (Figures.of(_one(runs)) for runs in made_of.slow.arms().values()), key=lambda each: each.lowat_bytes or 0
+        (Figures.of(_one(arm)) for arm in made_of.slow.arms.values()), key=lambda each: each.lowat_bytes or 0
     )
     unset, *ladder = figures
     stock, bounded = (loads_seen(_arm(made_of.growing, lowat)) for lowat in (None, LOWAT_BYTES))
-    (fast_figure,) = _timelines([(made_of.fast, fast)])
+    (fast_figure,) = _timelines([fast])
     # The two pictures of the slow link have the same scales.
-    control_figure, treatment_figure = _timelines([(made_of.slow, control), (made_of.slow, treatment)])
+    control_figure, treatment_figure = _timelines([control, treatment])
+    queue = made_of.growing.runs[0].scenario.queue_packets
     most_s = charts.most_seconds([*ladder, unset], [*stock, *bounded])
     return [
         _timeline(fast_figure, fast, claims.fast_link(Figures.of(fast))),
@@ -58,48 +56,46 @@ def pictures(made_of: Experiments) -> list[Picture]:
         ),
         Picture(
             claim=claims.which_value(unset, ladder),
-            svg=drawn(charts.by_value(unset, ladder, most_s)),
+            svg=Figure(charts.by_value(unset, ladder, most_s)).svg,
             table=_table([*ladder, unset]),
             note="Values below 64 KiB gain little as long as the kernel builds packet buffers of 64 KiB (GSO); see "
             "extras/notebooks/03-choosing-lowat.ipynb.",
         ),
         Picture(
             claim=claims.by_load(stock, bounded),
-            svg=drawn(charts.by_number(stock, bounded, most_s)),
+            svg=Figure(charts.by_number(stock, bounded, most_s)).svg,
             table=_by_load(stock, bounded),
-            note=f"SNDBUF=stock QUEUE={made_of.growing.runs[0].scenario.queue_packets}: the kernel's own send buffer"
-            " follows the congestion window, which needs some room in the bottleneck queue to grow.",
+            note=f"SNDBUF=stock QUEUE={queue}: the kernel's own send buffer follows the congestion window, which needs "
+            "some room in the bottleneck queue to grow.",
         ),
     ]
 
 
-def _one(runs: Sequence[Run]) -> Run:
-    run = typical(runs)
+def _one(arm: Arm) -> Run:
+    run = arm.median_run
     assert run is not None, "every run is ok"
     return run
 
 
 def _arm(experiment: Experiment, lowat_bytes: int | None) -> Run:
     """Returns a typical run of the arm with this LOWAT. Raises FolderError if the runs say that they had others."""
-    for runs in experiment.arms().values():
-        if runs[0].scenario.lowat == lowat_bytes:
-            return _one(runs)
+    for arm in experiment.arms.values():
+        if arm.scenario["lowat"] == lowat_bytes:
+            return _one(arm)
     raise FolderError(f"{experiment.path}: no run has LOWAT={'none' if lowat_bytes is None else lowat_bytes}")
 
 
-def _timelines(shown: Sequence[tuple[Experiment, Run]]) -> list[Declaration]:
+def _timelines(runs: Sequence[Run]) -> list[Figure]:
     """Returns a figure for each run, all with the same scales, so that they can be compared. Every run is ok."""
-    alone = [replace(experiment, runs=(run,)) for experiment, run in shown]
-    each = [arms(experiment) for experiment in alone]
-    panels = timeline.panels_of([arm for (arm,) in each], apart=True)
+    shown = [arm_of(run) for run in runs]
     return [
-        sheet([panel], heading(headline(experiment, only)))
-        for experiment, only, panel in zip(alone, each, panels, strict=True)
+        Figure(sheet([panel], heading(facts([arm], arm.run.record.fabric))))
+        for arm, panel in zip(shown, timeline.panels_of(shown, apart=True), strict=True)
     ]
 
 
-def _timeline(figure: Declaration, run: Run, claim: claims.Claim, note: str = "") -> Picture:
-    return Picture(claim=claim, svg=drawn(figure), table=_table([Figures.of(run)]), note=note)
+def _timeline(figure: Figure, run: Run, claim: claims.Claim, note: str = "") -> Picture:
+    return Picture(claim=claim, svg=figure.svg, table=_table([Figures.of(run)]), note=note)
 
 
 _SAME_SCALES = "The {} picture has the same scales, for time and for bytes."

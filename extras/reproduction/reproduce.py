@@ -7,22 +7,19 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
+import priolab
+from priolab import Experiment, StepFailed
 from priolab.analysis.figures.arms import CLIENTS
-from priolab.analysis.records.runs import Experiment, load_environment
 from priolab.common.amounts import kibibytes
 from priolab.common.documents import write_document
-from priolab.common.errors import StepFailed
 from priolab.common.exit_codes import exit_code
-from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.cli_request import check_only, request_from
-from priolab.experiments.execution.request import Request
 from priolab.extras.reproduction import page
 from priolab.extras.reproduction.article import Compared, SetUp, set_up
 from priolab.extras.reproduction.pictures import LOWAT_BYTES, Experiments, pictures
 from priolab.netem import units
-from priolab.testbed import keep_guests
 
 KNOBS = ("FABRIC", "SHAPER", "RESULTS", "REUSE")
 """The knobs that a user may set. The reproduction itself sets all other knobs."""
@@ -43,7 +40,7 @@ def add_to(parser: ArgumentParser) -> None:
     parser.set_defaults(do=_do, knobs=KNOBS)
 
 
-@keep_guests()
+@priolab.keep_guests()
 def _do(options: Namespace, report: Report) -> int:
     return exit_code(ok=reproduce(given_words(options, report), options.out, report))
 
@@ -55,12 +52,16 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
     need every run.
     """
     check_only(words, KNOBS, f"the knobs of `priolab reproduce`: {', '.join(KNOBS)}")
-    requests = [request_from({"REUSE": "yes", **words, **knobs}) for knobs in (FAST, SLOW, GROWING)]
+    asked = [{"REUSE": "yes", **words, **knobs} for knobs in (FAST, SLOW, GROWING)]
+    requests = [request_from(each) for each in asked]
     folder = out or requests[0].results / "reproduction"
     _make(folder)
-    fast, slow, growing = (_experiment(request, report) for request in requests)
-    made = Experiments(fast=fast, slow=slow, growing=growing)
-    document = page.Page(pictures=pictures(made), set_up=_set_up(slow))
+    made = []
+    for each, request in zip(asked, requests, strict=True):
+        report.announce(request)
+        made.append(priolab.run(**each, progress=report).check())
+    fast, slow, growing = made
+    document = page.Page(pictures=pictures(Experiments(fast=fast, slow=slow, growing=growing)), set_up=_set_up(slow))
     for claim in (picture.claim for picture in document.pictures):
         report.say(f"{claim.title}: {claim.word}", "bold green" if claim.holds else "bold red")
         report.say(f"    {claim.here}")
@@ -70,16 +71,10 @@ def reproduce(words: Mapping[str, str], out: Path | None, report: Report) -> boo
     return document.holds
 
 
-def _experiment(request: Request, report: Report) -> Experiment:
-    report.announce(request)
-    return run_checked(request, report)
-
-
 def _set_up(experiment: Experiment) -> list[Compared]:
     """Returns the conditions under which the experiment was run, such as server and link, beside the article's."""
     run = experiment.runs[0]
-    environment = load_environment(run.path)
-    scenario = run.scenario
+    environment, scenario = run.environment, run.scenario
     assert scenario.rate_bit_s is not None
     assert scenario.size_bytes is not None
     assert scenario.script_delay_ns is not None
@@ -95,8 +90,8 @@ def _set_up(experiment: Experiment) -> list[Compared]:
             held_back=f"{scenario.script_delay_ns / 1e9:g} s",
             sizes=f"{kibibytes(scenario.size_bytes)} each; the image is named first",
             congestion_control=scenario.congestion_control,
-            fabric=f"{experiment.record.fabric}, {run.observed.shaper}",
-            run=experiment.record.started_at[:10],
+            fabric=f"{run.record.fabric}, {run.observed.shaper}",
+            run=experiment.started_at[:10],
         )
     )
 

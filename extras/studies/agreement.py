@@ -8,12 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.records.runs import load_experiment
+import priolab
+from priolab import Run, Unavailable
 from priolab.analysis.reports.markdown import places
-from priolab.analysis.reports.summary import summarize
-from priolab.common.errors import Unavailable
 from priolab.common.exit_codes import exit_code
-from priolab.common.formats.files import read_json
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.doctor import link_options
@@ -76,11 +74,10 @@ def _request(option: LinkOption, results: Path) -> Request:
     )
 
 
-def _made_with(folder: Path) -> str:
-    """Returns the versions of the kernel and of the front that the experiment in the folder used, as text."""
-    environment: Mapping[str, Any] = read_json(next(folder.glob("*/env.json")))
-    front = environment["versions"][_SERVER].removeprefix(f"{_SERVER} version: ")
-    return f"Linux {_plain(environment['kernel'])}, {front}"
+def _made_with(run: Run) -> str:
+    """Returns the versions of the kernel and of the front that a run used, as text."""
+    front = run.environment.versions[_SERVER].removeprefix(f"{_SERVER} version: ")
+    return f"Linux {_plain(run.environment.kernel)}, {front}"
 
 
 def _plain(release: str) -> str:
@@ -110,10 +107,10 @@ def _all(results: Path, report: Report) -> Findings:
         started = time.monotonic()
         report.say(f"{option.fabric} with {option.shaper}: {len(request.arms)} arms, {request.repeat} times each")
         with report.progress(request) as progress:
-            folder = run_experiment(request, progress)
+            experiment = priolab.load_experiment(run_experiment(request, progress))
         name = f"{option.fabric}, {option.shaper}"
-        summaries[name] = summarize(load_experiment(folder))
-        made[name] = _made_with(folder)
+        summaries[name] = experiment.summary
+        made[name] = _made_with(experiment.runs[0])
         report.say(f"{name}: {time.monotonic() - started:.0f} s")
         report.summary(summaries[name])
     rows = compare(summaries)

@@ -16,27 +16,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import priolab
+from priolab import Experiment, Run
 from priolab.analysis.figures.following import NAME, Followed, save
-from priolab.analysis.loads.metrics import measured_load
-from priolab.analysis.records.runs import Experiment, Run
 from priolab.analysis.reports import following
 from priolab.analysis.reports.markdown import places
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.networks import Network, networks
-from priolab.analysis.sweeps.summary import summarize
-from priolab.analysis.sweeps.validation import Kept, check
+from priolab.analysis.sweeps.validation import Kept
 from priolab.common.exit_codes import exit_code
-from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import given_words
 from priolab.experiments.commands.study import Findings, Study, document_of
-from priolab.experiments.execution.cli_request import check_only, request_from
+from priolab.experiments.execution.cli_request import check_only
 from priolab.experiments.execution.local import Local, bearable
-from priolab.experiments.execution.request import Arm, Request
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.sweep import command
-from priolab.experiments.sweep.sweep import Sweep, sweep_from
+from priolab.experiments.sweep.sweep import sweep_from
 from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.extras.studies import auto_document, delay_sweep
 from priolab.extras.studies.auto_document import BY_DEFAULT, AutoResults
@@ -99,10 +96,10 @@ def _measure(scratch: Path, options: argparse.Namespace, words: Words, report: R
 
     words: the knobs that the user set, all of them in MAY_BE_CHOSEN. Raises LabError, also if a run is not ok.
     """
-    folder, wanted = _swept([_SWEEP], options, words, report)
-    summary = summarize(load_sweep(folder))
+    made = _swept([_SWEEP], options, words, report)
+    summary = made.summary
     at_moments = _at_moments(summary, options, words, report)
-    kept = _put_back(summary, wanted, report)
+    kept = _put_back(made, words, report)
     seen = _steps(words, report)
     found = AutoResults(
         summary=summary,
@@ -119,15 +116,15 @@ def _measure(scratch: Path, options: argparse.Namespace, words: Words, report: R
     )
 
 
-def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> tuple[Path, Sweep]:
-    """Runs a sweep, or reuses a finished sweep. Returns the sweep's folder, and the sweep.
+def _swept(asked_for: Sequence[str], options: argparse.Namespace, words: Words, report: Report) -> priolab.Sweep:
+    """Runs a sweep, or reuses a finished sweep.
 
     asked_for: the knobs that the study sets. words: the knobs that the user set.
     """
     request = sweep_request_from([*asked_for, "REUSE=yes", *(f"{name}={value}" for name, value in words.items())])
     wanted = sweep_from(request, yes=False)
     executor = Local(wanted.run_settings, bearable(wanted.scenarios, wanted.run_settings.fabric))
-    return command.make(request, wanted, executor, options, report), wanted
+    return priolab.load_sweep(command.make(request, wanted, executor, options, report))
 
 
 def _at_moments(
@@ -139,33 +136,22 @@ def _at_moments(
     """
     found: list[Network] = []
     for grid in delay_sweep.grids(summary):
-        folder, _ = _swept([*grid, "SAMPLE=none"], options, words, report)
-        found += networks(load_sweep(folder))
+        found += networks(load_sweep(_swept([*grid, "SAMPLE=none"], options, words, report).path))
     return delay_sweep.gather(summary, found)
 
 
-def _put_back(summary: Mapping[str, Any], wanted: Sweep, report: Report) -> dict[str, list[Kept]]:
+def _put_back(made: priolab.Sweep, words: Words, report: Report) -> dict[str, Sequence[Kept]]:
     """Runs each network's recommended value with other seeds, and compares the results with those of the sweep."""
-    networks = summary["networks"]
-    arms = tuple(
-        Arm(
-            name=f"put-back-{number}",
-            knobs=dict(network["knobs"])
-            | {"LOWAT": network["knee"]["recommended"], "TARGET_DELAY": KNOBS["TARGET_DELAY"].default},
-        )
-        for number, network in enumerate(networks, start=1)
-    )
-    request = Request(
-        name="put-back",
-        arms=arms,
-        repeat=summary["repeat"],
-        run_settings=wanted.run_settings,
-        results=wanted.results,
-        seed=_SEED,
-        reuse=True,
-    )
-    runs = _experiment(request, report).runs
-    return {network["network"]: check(network, runs) for network in networks}
+    summary = made.summary
+    arms = {
+        f"put-back-{number}": dict(network["knobs"])
+        | {"LOWAT": network["knee"]["recommended"], "TARGET_DELAY": KNOBS["TARGET_DELAY"].default}
+        for number, network in enumerate(summary["networks"], start=1)
+    }
+    report.say(f"put-back: {len(arms)} arms, {summary['repeat']} times each")
+    settings = {**words, "REPEAT": str(summary["repeat"]), "SEED": str(_SEED), "SAMPLE": "none", "REUSE": "yes"}
+    again = priolab.run(arms, **settings, progress=report).check()
+    return dict(made.confirm(again))
 
 
 def _steps(words: Words, report: Report) -> list[Followed]:
@@ -173,11 +159,11 @@ def _steps(words: Words, report: Report) -> list[Followed]:
 
     Returns the result of each arm.
     """
-    fixed = request_from({"REUSE": "yes", **words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))})
+    fixed = {**words, **STEPS, "LOWAT": ",".join(map(str, _FIXED))}
     found = []
     for name, knobs in _CASES:
-        request = request_from({"REUSE": "yes", **words, **STEPS, **knobs, "CONTROL": "no"})
-        found += [_followed(name, run) for run in _experiment(request, report).runs]
+        made = _experiment({**words, **STEPS, **knobs, "CONTROL": "no"}, report)
+        found += [_followed(name, run) for run in made.runs]
     for run in _experiment(fixed, report).runs:
         lowat = run.scenario.lowat
         found.append(_followed("LOWAT unset" if lowat is None else f"LOWAT={lowat}", run))
@@ -186,12 +172,12 @@ def _steps(words: Words, report: Report) -> list[Followed]:
 
 def _followed(name: str, run: Run) -> Followed:
     target_ns = KNOBS["TARGET_DELAY"].parse(STEPS["TARGET_DELAY"])
-    return Followed(name=name, seen=following.follow(run, target_ns), began_ns=measured_load(run.evidence()).started_ns)
+    return Followed(name=name, seen=following.follow(run, target_ns), began_ns=run.loads[-1].started_ns)
 
 
-def _experiment(request: Request, report: Report) -> Experiment:
-    report.say(f"{request.name}: {len(request.arms)} arms, {request.repeat} times each")
-    return run_checked(request, report)
+def _experiment(knobs: Words, report: Report) -> Experiment:
+    report.say(" ".join(f"{name}={value}" for name, value in knobs.items()))
+    return priolab.run(**knobs, REUSE=True, progress=report).check()
 
 
 def _pictures(arms: Sequence[Followed], scratch: Path) -> dict[str, bytes]:

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.figures import picture
-from priolab.common.errors import Unavailable
+from priolab import Figure, Unavailable, keep_guests
 from priolab.common.exit_codes import exit_code
 from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import Report
@@ -20,7 +19,6 @@ from priolab.experiments.commands.study import Findings, Study
 from priolab.extras.studies import cost_document, cost_grid, cost_picture, processor
 from priolab.extras.studies.cost_grid import Price
 from priolab.extras.studies.processor import Spending
-from priolab.testbed import keep_guests
 
 NAME = "cost"
 _FORMAT = 1
@@ -66,7 +64,7 @@ def _do(options: Namespace, report: Report) -> int:
 
 def _measure(results: Path, report: Report) -> Findings:
     found = cost_grid.measure(results, report)
-    svg = picture.drawn(cost_picture.draw(found))
+    svg = Figure(cost_picture.draw(found)).svg
     return Findings(
         places=cost_document.places(found) | cost_document.processor_places(spending(results, report)),
         beside={

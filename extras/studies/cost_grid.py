@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from priolab.analysis.records.runs import Run
-from priolab.analysis.sweeps.measures import Measure, measures
+from priolab import Measure, Run
 from priolab.common.amounts import rate
 from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
-from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.extras.studies.in_guest import run_in_guest
 
 SERVERS = ("nginx", "h2o", "caddy")
 LOWATS = ("none", "524288", "262144", "131072", "65536", "16384", "4096")
@@ -132,13 +131,13 @@ def measure(
 ) -> list[Price]:
     """Runs the grid in the guest, and returns what each run gained and cost. Raises LabError, also if one is not ok."""
     grid = [(server, network, lowat) for network in networks for server in servers for lowat in lowats]
-    runs = run_in_guest("cost", [arm(*point) for point in grid], results, report).runs
+    runs = run_in_guest("cost", [arm(*point) for point in grid], results, report).check().runs
     return [price(server, network, run) for (server, network, _), run in zip(grid, runs, strict=True)]
 
 
 def price(server: str, network: Network, run: Run) -> Price:
     """Returns what a run in the guest gained and cost."""
-    measured, cost, lowat = measures(run), run.record.measured.cost, run.scenario.lowat
+    measured, cost, lowat = run.measures, run.record.measured.cost, run.scenario.lowat
     assert not isinstance(lowat, str), "the grid has no LOWAT=auto"
     first_byte_ms, goodput_bit_s = measured[Measure.FIRST_BYTE], measured[Measure.GOODPUT]
     assert first_byte_ms is not None

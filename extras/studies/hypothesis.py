@@ -6,18 +6,16 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 
-from priolab.analysis.loads.metrics import measured_load
-from priolab.analysis.records.runs import Run
+from priolab import Measure, Run
 from priolab.analysis.reports.markdown import Table, filled
-from priolab.analysis.sweeps.measures import Measure, measures
 from priolab.common.amounts import kibibytes, milliseconds, rate
 from priolab.common.home import ROOT
-from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
+from priolab.extras.studies.in_guest import run_in_guest
 from priolab.testbed import Additions, added
 
 LOST = 0.02
@@ -108,9 +106,9 @@ def in_guest(hypothesis: "Hypothesis", results: Path, report: Report) -> Found:
         arms = [Arm(name=f"{number}", knobs=placed(case.knobs, paths)) for number, case in enumerate(cases)]
         with added(kernel):
             built_kernel(report)
-            runs = run_in_guest(hypothesis.name, arms, results, report, repeat=hypothesis.repeat).arms()
+            made = run_in_guest(hypothesis.name, arms, results, report, repeat=hypothesis.repeat).check()
         for case, arm in zip(cases, arms, strict=True):
-            found[case.name] = {each: median(map(each.of, runs[arm.name])) for each in hypothesis.quantities}
+            found[case.name] = {each: median(map(each.of, made.arms[arm.name].runs)) for each in hypothesis.quantities}
     return found
 
 
@@ -204,7 +202,7 @@ def counted(value: float) -> str:
 
 def _measure(measure: Measure) -> Callable[[Run], float]:
     def of(run: Run) -> float:
-        found = measures(run)[measure]
+        found = run.measures[measure]
         assert found is not None, "in the guest every ok run has it"
         return found
 
@@ -229,7 +227,7 @@ def _most(name: str) -> Callable[[Run], float]:
 
 def _longest_delay_ms(run: Run) -> float:
     """Returns how long the latest event of the important stream took from the origin to the client."""
-    stream = measured_load(run.evidence()).focal
+    stream = run.loads[-1].focal
     (chunk,) = stream.resource.chunks
     due_ns = (stream.available_ns + number * chunk.every_ns for number in range(chunk.count))
     ends = zip(due_ns, stream.resource.ends_bytes, strict=True)

@@ -4,10 +4,8 @@ import re
 from collections.abc import Mapping
 from itertools import pairwise
 
-from priolab.analysis.loads.metrics import measured_load
-from priolab.analysis.records.runs import Run
+from priolab import InvalidRun, Run
 from priolab.common.amounts import kibibytes, milliseconds
-from priolab.common.errors import InvalidRun
 from priolab.extras.studies.hypothesis import (
     ALIKE,
     FIRST_BYTE,
@@ -34,7 +32,7 @@ _SENT = re.compile(rb"SSL_sendfile: (\d+)$", re.MULTILINE)
 
 
 def _gap_ms(run: Run) -> float:
-    load = measured_load(run.evidence())
+    load = run.loads[-1]
     came_ns = sorted(piece.t_ns for each in load.page.contents for piece in load.resources[each.name].pieces)
     return max(later - earlier for earlier, later in pairwise(came_ns)) / 10**6
 

@@ -5,18 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.records.runs import load_experiment
+import priolab
 from priolab.analysis.reports.markdown import Table
-from priolab.analysis.reports.summary import summarize
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.commands.study import Findings
-from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.request import Arm, Request, RunSettings
+from priolab.experiments.execution.request import Arm
 from priolab.experiments.results.journal_lines import JOURNALS, lines
-from priolab.experiments.run.fabrics import FABRICS
 from priolab.extras.studies.comparison import compare, markdown
-from priolab.netem.shaper_kind import Shaper
 from priolab.testbed import kernel, kernel_source
 
 _REPEATS = 10
@@ -30,21 +26,24 @@ def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
     summaries: dict[str, Mapping[str, Any]] = {}
     identical: dict[str, bool] = {}
     sources: dict[str, dict[str, str]] = {}
+    knobs = {arm.name: arm.knobs for arm in arms}
     for version in kernel_source.TRIED:
         with kernel_source.wanted(version):
             record = built_kernel(report)
             name = f"Linux {record.version}"
             report.say(f"{name}: {len(arms)} arms, {_REPEATS} times each")
-            request = _request(f"linux-{kernel_source.words(version)}", arms, results)
-            with report.progress(request) as progress:
-                folders = [run_experiment(request, progress) for _ in range(_REPEATS)]
+            # A repeat is an experiment of its own, in fresh guests: repetitions within one have different seeds.
+            made = [
+                priolab.run(knobs, FABRIC="virtual", SHAPER="netem", RESULTS=results, progress=report)
+                for _ in range(_REPEATS)
+            ]
             sources[name] = {
                 "intercepts system calls by": kernel.entry(),
                 **dict.fromkeys(record.changes, "yes"),
                 **dict.fromkeys(record.lacking, "**missing**"),
             }
-            summaries[name] = summarize(load_experiment(folders[0]))
-            identical[name] = all(len({_journals(folder, arm.name) for folder in folders}) == 1 for arm in arms)
+            summaries[name] = made[0].summary
+            identical[name] = all(len({_journals(each, arm.name) for each in made}) == 1 for arm in arms)
     rows = compare(summaries, fraction=0.0)
     return Findings(
         places={
@@ -65,25 +64,7 @@ def _changes(sources: Mapping[str, Mapping[str, str]]) -> str:
     return Table(head=("", *sources), rows=rows).markdown()
 
 
-def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
-    """Returns the request of one repeat, which runs in fresh guests.
-
-    A repeat is an experiment of its own, because repetitions within an experiment have different seeds.
-    """
-    return Request(
-        name=name,
-        arms=tuple(arms),
-        repeat=1,
-        run_settings=RunSettings(
-            fabric=FABRICS["virtual"],
-            fabric_reason="the study compares guests",
-            shaper=Shaper.NETEM,
-        ),
-        results=results,
-    )
-
-
-def _journals(folder: Path, arm: str) -> str:
-    """Returns all journals of the arm's only run in the experiment folder, as text."""
-    (run,) = load_experiment(folder).arms()[arm]
+def _journals(experiment: priolab.Experiment, arm: str) -> str:
+    """Returns all journals of the arm's only run, as text."""
+    (run,) = experiment.arms[arm].runs
     return "\n".join(json.dumps(line) for journal in JOURNALS for line in lines(run.path / journal))

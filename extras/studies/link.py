@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.loads.layer import Layer
+from priolab import Layer
 from priolab.analysis.reports.markdown import Table
-from priolab.analysis.reports.summary import longest_part, summarize
+from priolab.analysis.reports.summary import longest_part
 from priolab.common.packets import PACKET_BYTES
-from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.extras.studies.in_guest import run_in_guest
 from priolab.netem.link import Qdisc
 
 _DEEP = "1000"
@@ -84,7 +84,7 @@ def _end(seen: Measured) -> list[str]:
 
 def _measure(results: Path, report: Report) -> Findings:
     asked = arms()
-    return findings(zip(asked, summarize(run_in_guest("link", asked, results, report))["arms"], strict=True))
+    return findings(zip(asked, run_in_guest("link", asked, results, report).check().summary["arms"], strict=True))
 
 
 add_to = Study(name="link", step="the link's disciplines", measure=_measure).add_to

@@ -6,7 +6,7 @@ A module of hypotheses has them as a table of Hypothesis.
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from priolab.analysis.figures import picture
+from priolab import Figure
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
@@ -22,7 +22,7 @@ def findings(measured: Sequence[tuple[Hypothesis, Found]]) -> Findings:
     return Findings(
         places={name: text for hypothesis, found in measured for name, text in hypothesis.places(found).items()},
         beside={
-            f"myths-{hypothesis.name}.svg": picture.drawn(hypothesis_picture.draw(hypothesis, found)).encode()
+            f"myths-{hypothesis.name}.svg": Figure(hypothesis_picture.draw(hypothesis, found)).svg.encode()
             for hypothesis, found in measured
         },
         holds=all(hypothesis.holds(found) for hypothesis, found in measured),

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-from priolab.common.errors import StepFailed, Unavailable
+from priolab import StepFailed, Unavailable
 from priolab.common.process.processes import die_with_parent
 from priolab.common.process.search_path import find, program_environment
 from priolab.common.running import ProgramFailed, finished

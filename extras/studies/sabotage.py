@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.reports.markdown import Table, filled
-from priolab.analysis.reports.summary import longest_part, summarize
-from priolab.experiments.commands.checked_run import run_in_guest
+from priolab.analysis.reports.summary import longest_part
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm, arms_for
 from priolab.experiments.scenario.named import LAYERS, Card, Entry, catalogue, sabotage
 from priolab.experiments.scenario.scenario import Scenario
+from priolab.extras.studies.in_guest import run_in_guest
 
 PLAIN = "maps"
 """The scenario whose effect the scenarios of the sabotage catalogue spoil."""
@@ -91,7 +91,7 @@ def _row(label: str, arm: Mapping[str, Any]) -> tuple[str, ...]:
 def measure(results: Path, report: Report) -> SabotageResults:
     """Runs all arms in the guest. Raises LabError, also if a run is not ok."""
     unique = list({arm.name: arm for arm in arms().values()}.values())
-    summary = summarize(run_in_guest("sabotage", unique, results, report))
+    summary = run_in_guest("sabotage", unique, results, report).check().summary
     return SabotageResults(arms={arm["name"]: arm for arm in summary["arms"]})
 
 

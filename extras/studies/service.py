@@ -7,10 +7,9 @@ from pathlib import Path
 from statistics import median
 from typing import Self
 
-from priolab.analysis.records.runs import Run
+from priolab import Run
 from priolab.analysis.reports.markdown import Table
 from priolab.common.packets import PACKET_BYTES, SEGMENT_BYTES
-from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.cli_request import joined_words
@@ -18,6 +17,7 @@ from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import scenario_from, with_defaults
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.scenario.service import Service
+from priolab.extras.studies.in_guest import run_in_guest
 
 _SERVERS = ("nginx", "h2o", "caddy")
 _LOWATS = (4096, 65_536, 131_072, 262_144)
@@ -133,7 +133,7 @@ def _said(errors: Iterable[float]) -> str:
 
 def _measure(results: Path, report: Report) -> Findings:
     asked = arms()
-    runs = run_in_guest("service", asked, results, report).runs
+    runs = run_in_guest("service", asked, results, report).check().runs
     return findings(
         [
             Row(

@@ -7,12 +7,11 @@ value that is too large would show.
 
 from collections.abc import Mapping
 
-from priolab.analysis.records.runs import Run
+import priolab
+from priolab import Measure, Run
 from priolab.analysis.sweeps.cautious_tuner import AUTO, CAUTIOUS, UNSET, NewConnection, Result
-from priolab.analysis.sweeps.measures import Measure, grains, measures
-from priolab.experiments.commands.checked_run import run_checked
+from priolab.analysis.sweeps.measures import grains
 from priolab.experiments.commands.console import Report
-from priolab.experiments.execution.cli_request import request_from
 
 _FIXED = (UNSET, "16384")
 _TUNERS = {AUTO: "bpf", CAUTIOUS: "cautious-bpf"}
@@ -44,17 +43,17 @@ def new_connections(words: Mapping[str, str], report: Report) -> list[NewConnect
 
 def _runs(network: Mapping[str, str], words: Mapping[str, str], report: Report) -> dict[str, Run]:
     common = {"REUSE": "yes", "SAMPLE": "none", **words, **network, **EVERYWHERE}
-    fixed = request_from({**common, "LOWAT": "none,16384"})
     report.say(f"new connections: {network['RATE']}, round trip {network['DELAY']}")
-    runs = dict(zip(_FIXED, run_checked(fixed, report).runs, strict=True))
+    fixed = priolab.run(**{**common, "LOWAT": "none,16384"}, progress=report).check()
+    runs = dict(zip(_FIXED, fixed.runs, strict=True))
     for name, tuner in _TUNERS.items():
-        request = request_from({**common, "LOWAT": "auto", "TUNER": tuner, "CONTROL": "no"})
-        (runs[name],) = run_checked(request, report).runs
+        knobs = {**common, "LOWAT": "auto", "TUNER": tuner, "CONTROL": "no"}
+        (runs[name],) = priolab.run(**knobs, progress=report).check().runs
     return runs
 
 
 def _result(run: Run) -> Result:
-    found = measures(run)
+    found = run.measures
     first_byte_ms, goodput_bit_s = found[Measure.FIRST_BYTE], found[Measure.GOODPUT]
     assert first_byte_ms is not None, "a run that is ok has these measures"
     assert goodput_bit_s is not None, "a run that is ok has these measures"

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
 
-from priolab.analysis.records.runs import Experiment, Run
+import priolab
+from priolab import Experiment, Run
 from priolab.analysis.reports.markdown import Table, places, with_places
-from priolab.experiments.commands.checked_run import run_checked
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study, document_of
-from priolab.experiments.execution.cli_request import joined_words, request_from
+from priolab.experiments.execution.cli_request import joined_words
 from priolab.netem.trace_generator import KINDS, synthetic
 
 _EVEN_PLACE = "even"
@@ -84,7 +84,7 @@ def _row(kind: str, arms: Sequence[TraceArms]) -> tuple[str, ...]:
 
 
 def _experiment(words: dict[str, str], report: Report) -> Experiment:
-    return run_checked(request_from({"REUSE": "yes", "FABRIC": "virtual", **_SAMPLE, **words}), report)
+    return priolab.run(**{"REUSE": "yes", "FABRIC": "virtual", **_SAMPLE, **words}, progress=report).check()
 
 
 def _even(folder: Path, report: Report) -> dict[str, tuple[float, float]]:

@@ -4,15 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.reports.summary import summarize
-from priolab.common.errors import InvalidRun
+from priolab import InvalidRun
 from priolab.common.formats.files import read_json
-from priolab.experiments.commands.checked_run import run_in_guest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.studies import transition_document
+from priolab.extras.studies.in_guest import run_in_guest
 from priolab.extras.studies.transition_document import Case, Front, Sent
 
 CLIENTS = ("chromium", "firefox", "webkit")
@@ -74,8 +73,8 @@ def measure(
     browsers: dict[Case, Mapping[str, Any]] = {}
     for _ in range(_TRIES):
         left = {case: arm for case, arm in asked.items() if case not in arms}
-        experiment = run_in_guest("transition", list(left.values()), results, report, invalid_too=True)
-        found = {arm["name"]: arm for arm in summarize(experiment)["arms"]}
+        experiment = run_in_guest("transition", list(left.values()), results, report)
+        found = {arm["name"]: arm for arm in experiment.summary["arms"]}
         for case, arm in left.items():
             if found[arm.name]["status"] == "ok":
                 arms[case] = found[arm.name]

@@ -8,17 +8,15 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.figures import ledger_bar, picture
-from priolab.analysis.loads.layer import Layer
-from priolab.analysis.records.runs import Experiment
+from priolab import Experiment, Layer
 from priolab.analysis.reports.markdown import Table
-from priolab.analysis.reports.summary import longest_part, summarize
-from priolab.experiments.commands.checked_run import run_in_guest
+from priolab.analysis.reports.summary import longest_part
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.extras.studies.in_guest import run_in_guest
 
 _LOWAT = KNOBS["LOWAT"].default
 _LOWATS = tuple(product(("none", _LOWAT), repeat=2))
@@ -53,7 +51,7 @@ _HEAD = ("LOWAT", "VIA_LOWAT", "verdict", "script first byte:", "possible:", *_G
 
 def measure(name: str, results: Path, report: Report) -> Experiment:
     """Runs the arms of a case in the guest. Raises LabError, also if a run is not ok."""
-    return run_in_guest(f"two-hops-{name}", arms(name), results, report)
+    return run_in_guest(f"two-hops-{name}", arms(name), results, report).check()
 
 
 def arms(name: str) -> list[Arm]:
@@ -90,10 +88,9 @@ def _measure(results: Path, report: Report) -> Findings:
     places, pictures = {}, {}
     for name in CASES:
         experiment = measure(name, results, report)
-        places[name] = place(name, summarize(experiment)["arms"])
-        if name in _PICTURES and (declaration := ledger_bar.draw(experiment)) is not None:
-            svg, *_ = picture.save(declaration, results, Path(_PICTURES[name]).stem)
-            pictures[_PICTURES[name]] = svg.read_bytes()
+        places[name] = place(name, experiment.summary["arms"])
+        if name in _PICTURES:
+            pictures[_PICTURES[name]] = experiment.figure("ledger-bar").svg.encode()
     return Findings(places=places, beside=pictures)
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
-from priolab.common.errors import StepFailed, Unavailable
+from priolab import StepFailed, Unavailable
 from priolab.common.process import processes
 from priolab.common.process.processes import Process, die_with_parent
 from priolab.common.process.search_path import program_environment

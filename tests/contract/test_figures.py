@@ -22,7 +22,7 @@ from priolab.analysis.figures.palette import LAYERS
 from priolab.analysis.figures.sheet import FONT, WIDTH, Declaration, legend, sheet
 from priolab.analysis.figures.street_map import COLOURS
 from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import NAMES, WORDS
+from priolab.analysis.loads.ledger import NAMES
 from priolab.analysis.records.runs import Experiment, load_experiment
 from priolab.common.formats.scenario import ClientKind
 from priolab.common.home import ROOT
@@ -166,7 +166,7 @@ def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
     for (_, account), panel in zip(ledgers(sampled), panels(ledger_bar.draw(sampled)), strict=True):
         bars = drawn(panel, "rect", "words")
         positive = {layer: wait_ns for layer, wait_ns in account.parts.items() if wait_ns > 0}
-        assert [(row["name"], row["words"]) for row in bars] == [(NAMES[layer], WORDS[layer]) for layer in positive]
+        assert [(row["name"], row["words"]) for row in bars] == [(NAMES[layer], layer.words) for layer in positive]
         assert [row["end"] - row["start"] for row in bars] == pytest.approx(
             [wait_ns / 10**9 for wait_ns in positive.values()]
         )

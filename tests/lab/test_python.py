@@ -48,6 +48,43 @@ def test_the_examples_run(told: dict[str, Any], here: Path) -> None:
     assert experiment.figure()._repr_png_().startswith(b"\x89PNG")
 
 
+def test_runs(told: dict[str, Any]) -> None:
+    """A run's values are those of run.json, of the tables and of the verdict."""
+    run, load, arm = told["run"], told["load"], told["unset"]
+    assert arm.runs == (run,)
+    assert (run.name, run.status, run.judgement(load).verdict) == ("control.1", "ok", "inverted")
+    assert load.as_record().resources == run.record.measured.resources
+    assert load.ms(told["script"].first_byte_ns) == arm.first_byte_ms
+    assert told["ledger"].as_record() == run.record.ledger
+    assert told["ledger"].largest == priolab.Layer.UNSENT
+    assert run.measures[priolab.Measure.FIRST_BYTE] == arm.first_byte_ms
+    assert told["most"].notsent_bytes == run.observed.notsent_most_bytes
+    rows = [row for row in told["experiment"].rows("events") if row["run"] == run.name]
+    assert [row["t_ns"] for row in rows] == [event.t_ns for event in run.events]
+    assert run.environment.versions.keys() >= {"nginx", "node"}
+
+
+def test_arms_by_name(told: dict[str, Any]) -> None:
+    """Each arm has the knobs that all have in common, and its own; there is no other."""
+    scenarios = {name: arm.scenario for name, arm in told["fronts"].arms.items()}
+    assert {name: scenario["congestion_control"] for name, scenario in scenarios.items()} == {
+        "one": "cubic",
+        "other": "bbr",
+    }
+    assert {one.record.measured.load for one in told["fronts"].runs} == {1}
+
+
+def test_a_sweep_is_confirmed(told: dict[str, Any], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables have a row for each LOWAT. New runs of the recommended value are compared with the sweep's."""
+    monkeypatch.chdir(here)
+    sweep = told["sweep"]
+    assert [len(table.rows) for table in sweep.tables.values()] == [3, 3]
+    assert any("single repetition" in note for note in sweep.notes)
+    arms = {f"again-{number}": network["knobs"] for number, network in enumerate(sweep.summary["networks"])}
+    again = priolab.run(arms, LOWAT=16384, SEED=9, progress=lambda _: None)
+    assert [kept.holds for of_network in sweep.confirm(again).values() for kept in of_network] == [True] * 4
+
+
 def test_tables(told: dict[str, Any], here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Frames and rows have the same values, also those of all runs of a sweep."""
     monkeypatch.chdir(here)
@@ -82,6 +119,13 @@ def test_wrong_values(told: dict[str, Any], here: Path, monkeypatch: pytest.Monk
         (lambda: told["experiment"].rows("tables"), "table=tables is not allowed; allowed: loads, resources"),
         (lambda: told["experiment"].frame("loads", "R"), "library=R is not allowed; allowed: pandas, polars"),
         (lambda: told["experiment"].figure("pie"), "figure=pie is not allowed; allowed: timeline"),
+        (
+            lambda: told["experiment"].figure(arms=["nobody"]),
+            "arms=nobody is not allowed; allowed: control, lowat-131072",
+        ),
+        (lambda: priolab.run({}), "arms=none is not allowed; allowed: at least one"),
+        (lambda: priolab.run({"a/b": {}}), "arm=a/b is not allowed"),
+        (lambda: priolab.run({"a": {"REPEAT": 2}}), "REPEAT is not a knob"),
         (lambda: told["experiment"].figure("clients"), "figure=clients is not allowed; allowed: a figure for which"),
         (lambda: told["experiment"].figure().save("a.gif"), "path=a.gif is not allowed"),
     ):

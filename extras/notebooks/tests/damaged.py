@@ -3,10 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from priolab.analysis.records.runs import load_experiment
-from priolab.analysis.sweeps.folder import load_sweep
-from priolab.analysis.sweeps.networks import networks
-from priolab.common.formats.reading import FolderError
+from priolab import FolderError, load_experiment, load_sweep
 from priolab.experiments.commands.console import Report
 from priolab.extras.notebooks import lab
 from tests.support.damaged_input import KINDS as _CORE
@@ -29,7 +26,7 @@ def _notebook(here: Path) -> int:
 
 def _notebook_of_a_sweep(here: Path) -> int:
     """Reads a sweep as the notebooks do."""
-    return _told(lambda: networks(load_sweep(here / "given")))
+    return _told(lambda: load_sweep(here / "given").tables)
 
 
 KINDS = {

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from priolab.experiments.execution.cli_request import request_from
-from priolab.experiments.execution.experiment import run_experiment
-from priolab.experiments.execution.progress import Progress
+import priolab
 from priolab.extras.reproduction.reproduce import FAST, GROWING, SLOW
 from tests.support.damaged_input import Kind
 
@@ -12,9 +10,8 @@ from tests.support.damaged_input import Kind
 def _reproduction(folder: Path) -> None:
     """Records the three experiments of `priolab reproduce`."""
     for knobs in (FAST, SLOW, GROWING):
-        words = {**knobs, "FABRIC": "virtual", "RESULTS": str(folder)}
-        made = run_experiment(request_from(words), Progress(step=lambda *_: None, ended=lambda *_: None))
-        made.rename(folder / f"given-{len(list(folder.glob('given-*')))}")
+        made = priolab.run(**knobs, FABRIC="virtual", RESULTS=folder, progress=lambda _: None)
+        made.path.rename(folder / f"given-{len(list(folder.glob('given-*')))}")
     (folder / "latest").unlink()
 
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from IPython.display import Markdown
 
-from priolab.analysis.loads.layer import Layer
-from priolab.analysis.records.runs import load_experiment
+from priolab import Layer, load_experiment
 from priolab.common.home import ROOT
 from priolab.extras.notebooks import bets, lab
 from priolab.extras.notebooks.bets import Bet, Row

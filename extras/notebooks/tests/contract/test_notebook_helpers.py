@@ -1,7 +1,6 @@
 """The notebooks' helpers, with a recorded experiment: what they return, and what they show."""
 
 import re
-import subprocess
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,8 @@ import PIL.Image
 import pytest
 from IPython.display import Image, Markdown
 
-from priolab.analysis.records.runs import Experiment, load_experiment
-from priolab.analysis.sweeps.folder import load_sweep
-from priolab.common.command_server import Answer, answer_of
+import priolab
+from priolab import Experiment, load_experiment, load_sweep
 from priolab.common.home import ROOT
 from priolab.extras.notebooks import lab, views
 
@@ -108,47 +106,31 @@ def test_tables_have_a_row_for_each_arm(experiment: Experiment, screen: Screen) 
 def test_a_command_tells_its_outcome(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     """`run` and `sweep` end with a line that is the same on each machine, whether runs were made or reused."""
 
-    def folder(command: str, _: Any, line: Any) -> Path:
-        line.tell(f"taken from /home/somebody/{command}")
-        return _GOLDEN if command == "run" else _TESTS / "golden-sweep"
+    def made(load: Any, folder: str) -> Any:
+        def command(*, progress: Any, **knobs: Any) -> Any:
+            assert (knobs["REUSE"], knobs["RESULTS"]) == (True, lab._RESULTS)
+            progress(f"taken from /home/somebody/{knobs['LOWAT']}")
+            return load(_TESTS / folder)
 
-    monkeypatch.setattr(lab, "_folder", folder)
-    runs = len(lab.run("LOWAT=131072").runs)
-    assert screen.texts[-1] == f"`priolab run LOWAT=131072`: {runs} runs, {runs} ok"
-    arms = lab.sweep("LOWAT=none,4096").arms
-    total = sum(arm.asked for arm in arms)
+        return command
+
+    monkeypatch.setattr(lab, "_keep_guests", lambda: None)
+    monkeypatch.setattr(priolab, "run", made(priolab.load_experiment, "golden/format-3"))
+    monkeypatch.setattr(priolab, "sweep", made(priolab.load_sweep, "golden-sweep"))
+    runs = len(lab.run("LOWAT=131072").arms)
+    assert screen.texts[-2:] == [
+        "`priolab run LOWAT=131072`: taken from /home/somebody/131072",
+        f"`priolab run LOWAT=131072`: {runs} runs, {runs} ok",
+    ]
+    total = sum(arm.asked for arm in lab.sweep("LOWAT=none,4096").arms.values())
     assert re.match(rf"`priolab sweep LOWAT=none,4096`: {total} runs, \d+ ok", screen.texts[-1])
-
-
-def _answered(process: "subprocess.Popen[str]") -> Answer:
-    assert process.stdout is not None
-    return next(filter(None, map(answer_of, process.stdout)))
-
-
-def test_one_process_carries_out_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands share a process, unless the environment has changed or the process has ended; `end` ends it."""
-    commands = lab._Commands()
-    first = commands.ask(("list",))
-    assert _answered(first).code == 0
-    assert commands.ask(("list", "maps")) is first
-    assert "maps" in _answered(first).out
-    monkeypatch.setenv("PRIOLAB_RESULTS", "elsewhere")
-    second = commands.ask(("list",))
-    assert second is not first
-    assert first.poll() is not None
-    assert _answered(second).code == 0
-    second.kill()
-    second.wait()
-    third = commands.ask(("list",))
-    assert _answered(third).code == 0
-    commands.end()
-    assert third.poll() is not None
 
 
 def test_a_failed_command_is_an_error(screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A word that the lab refuses is an error with the lab's sentence."""
     monkeypatch.setattr(lab, "_RESULTS", tmp_path)
-    with pytest.raises(RuntimeError, match="LOWAT"):
+    monkeypatch.setattr(lab, "_keep_guests", lambda: None)
+    with pytest.raises(priolab.ScenarioError, match="LOWAT"):
         lab.run("LOWAT=many")
     assert screen.texts[0] == "`priolab run LOWAT=many`"
 

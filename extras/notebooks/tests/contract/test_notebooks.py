@@ -28,6 +28,7 @@ from priolab.extras.notebooks.tests.notebooks import (
     validate,
 )
 from priolab.extras.reproduction import article
+from tests.support.private_modules import private_modules
 
 _WIDEST_PX = 1400
 _LONGEST_LINE = 110
@@ -160,6 +161,19 @@ def test_helpers_take_a_line(notebook: Notebook) -> None:
     modules = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     assert modules <= _HELPERS
     assert not any(isinstance(node, ast.Import | ast.FunctionDef | ast.Lambda) and not _key(node) for node in nodes)
+
+
+_OF_THE_ARTICLE = {
+    "priolab.extras.reproduction",
+    "priolab.extras.reproduction.figures",
+    "priolab.extras.reproduction.loads",
+}
+"""Lessons show the article's numbers beside the lab's, and the charts that compare them (`needs` in extra.toml)."""
+
+
+def test_they_stand_on_the_public_face() -> None:
+    """Notebooks and helpers import `priolab` alone, beside the reproduction of the article."""
+    assert private_modules(FOLDER, "priolab.extras.notebooks").keys() == _OF_THE_ARTICLE
 
 
 def _key(node: ast.AST) -> bool:

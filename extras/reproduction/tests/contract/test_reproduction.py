@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
+from priolab import FolderError, load_experiment
 from priolab.analysis.figures import timeline
-from priolab.analysis.records.runs import load_experiment, load_run
-from priolab.common.formats.files import FolderError
 from priolab.common.home import ROOT
 from priolab.extras.reproduction import pictures
 from priolab.extras.reproduction.loads import loads_seen
@@ -18,10 +17,9 @@ _GOLDEN = ROOT / "tests" / "golden" / "format-3"
 def test_pictures_to_be_compared_have_the_same_scales() -> None:
     """Two pictures of one arm each have the time and the bytes at the same places, as one picture of both has them."""
     experiment = load_experiment(_GOLDEN)
-    control, treatment = (runs[0] for runs in experiment.arms().values())
-    made = [valid(figure) for figure in pictures._timelines([(experiment, control), (experiment, treatment)])]
-    both = timeline.draw(experiment)
-    assert both is not None
+    runs = [arm.runs[0] for arm in experiment.arms.values()]
+    made = [valid(dict(figure.vega_lite)) for figure in pictures._timelines(runs)]
+    both = experiment.figure("timeline").vega_lite
     scales = [_scales(panel) for figure in (*made, both) for panel in figure["vconcat"]]
     assert len(scales) == 4
     assert all(time == scales[0][0] for time, _ in scales)
@@ -50,7 +48,7 @@ def _scales(panel: dict[str, Any]) -> Any:
 
 def test_loads_one_by_one() -> None:
     """The load of a recorded run has its number, verdict, send buffer and first byte."""
-    (seen,) = loads_seen(load_run(_GOLDEN / "control.1"))
+    (seen,) = loads_seen(load_experiment(_GOLDEN).arms["control"].runs[0])
     assert (seen.number, seen.verdict, seen.sndbuf_bytes) == (1, "inverted", 4 * 2**20)
     assert round(seen.first_byte_s, 3) == 1.126
     assert seen.before == 1

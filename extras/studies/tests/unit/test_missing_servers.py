@@ -5,8 +5,8 @@ from types import ModuleType
 
 import pytest
 
-from priolab.common.errors import Unavailable
-from priolab.experiments.commands import checked_run
+import priolab
+from priolab import Unavailable
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Study
 from priolab.experiments.setup import programs
@@ -33,9 +33,7 @@ def test_it_is_refused_before_it_measures(
     monkeypatch.setattr(programs, "version", lambda *_: "1")
     monkeypatch.setattr(programs, "server_version", lambda *_: "1")
     monkeypatch.setattr(hypothesis, "built_kernel", lambda _: pytest.fail("a kernel was built"))
-    for module in (hypothesis, two_hops, transition):
-        monkeypatch.setattr(module, "run_in_guest", lambda *_, **__: pytest.fail("it measured"))
-    monkeypatch.setattr(checked_run, "run_checked", lambda *_, **__: pytest.fail("it measured"))
+    monkeypatch.setattr(priolab, "run", lambda *_, **__: pytest.fail("it measured"))
     made = study.add_to.__self__
     assert isinstance(made, Study)
     with pytest.raises(Unavailable, match=rf"^SERVER={last} cannot be used here: .*; `make setup SERVER={last}` "):
