@@ -65,16 +65,12 @@ _PRIVATE = {
         "priolab.experiments.sweep.sweep",
         "priolab.experiments.sweep.sweep_request",
     },
-    "real fronts under load, outside of runs: processor time, and many connections": {
-        "priolab.analysis.sweeps.bootstrap",
-        "priolab.common.process",
+    "real fronts under load, outside of runs: processor time": {
         "priolab.common.process.processes",
         "priolab.common.process.search_path",
         "priolab.common.running",
-        "priolab.experiments.setup.installed",
-        "priolab.proxy.certificates",
+        "priolab.experiments.hosts.real_fronts",
         "priolab.proxy.counters",
-        "priolab.proxy.front",
         "priolab.proxy.server",
     },
     "what browsers sent, and a load without an order (transition)": {
