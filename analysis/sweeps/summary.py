@@ -1,6 +1,6 @@
 """Makes the summary of a sweep, in a stable format (docs/reference/results.md), which its types declare. Pure.
 
-`msgspec.json.schema(Summary)` is its JSON Schema, with descriptions. Keys are added over time, never renamed or removed.
+`msgspec.json.schema(Summary)` is its JSON Schema, with descriptions. Keys are added, never renamed or removed.
 """
 
 from collections.abc import Mapping, Sequence
