@@ -1,6 +1,6 @@
 """Makes the summary of a sweep, in a stable format (docs/reference/results.md), which its types declare. Pure.
 
-`msgspec.json.schema(Summary)` is its JSON Schema. Keys are added over time, never renamed or removed.
+`msgspec.json.schema(Summary)` is its JSON Schema, with descriptions. Keys are added, never renamed or removed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +36,8 @@ class _Runs(Struct, frozen=True, kw_only=True):
 
 
 class _Made(Struct, frozen=True, kw_only=True):
+    """Where and how the runs were made. first_seed, last_seed: of the arms, then of the twins."""
+
     fabric: str
     repeat: Annotated[int, Meta(ge=1)]
     first_seed: _Whole
@@ -43,11 +45,19 @@ class _Made(Struct, frozen=True, kw_only=True):
 
 
 class _Pair(Struct, frozen=True, kw_only=True):
+    """The A/A pair. value: its value of LOWAT. repetitions: those of the arm and of its twin."""
+
     value: str
     repetitions: tuple[_Whole, _Whole]
 
 
 class _Band(Struct, frozen=True, kw_only=True):
+    """The noise band of a measure. pair: the difference of the pair's medians.
+
+    pair_part: this as a fraction of the larger. pair_ratio: the larger over the smaller; None if infinite. grain: a
+    smaller difference never counts.
+    """
+
     pair: float | None
     pair_ratio: float | None
     pair_part: float | None
@@ -61,6 +71,11 @@ class _Against(Struct, frozen=True, kw_only=True):
 
 
 class _Value(Struct, frozen=True, kw_only=True):
+    """A value of LOWAT. asked, ok: counts of repetitions. measured: None where not counted.
+
+    on_front: True if no other value is better in one measure and worse in none.
+    """
+
     value: str
     lowat: _Whole | None
     asked: _Whole
@@ -76,6 +91,16 @@ class _Range(Struct, frozen=True, kw_only=True):
 
 
 class _Knee(Struct, frozen=True, kw_only=True):
+    """The recommendation for a network. recommended: None if there is no result.
+
+    price: the recommended value's costs beside those with LOWAT unset; None if it is the same value, or nothing was
+    counted. best: the value with the earliest script first byte, of those that keep goodput. front: values on the
+    front. left_out: those with too few ok runs. goodput_held_against: the value with which goodput is compared.
+    goodput_falls_at: the first value below unset at which goodput falls measurably. documentation: the result of
+    following the kernel's advice. put_back: knobs of `priolab run` to measure the recommended value again. promise: the
+    interval, widened at both ends by the noise band; analysis.sweeps.promise.check(network, runs) checks new runs.
+    """
+
     recommended: str | None
     reason: str
     price: str | None
@@ -97,6 +122,12 @@ class _Judgement(Judgement):
 
 
 class _Network(Struct, frozen=True, kw_only=True):
+    """A network. network: the knobs with several values in the sweep.
+
+    knobs: all knobs, without LOWAT and the settings of LOWAT=auto. pair: None without one. values: by LOWAT, then unset
+    (`none`), then `auto`. auto: LOWAT=auto against the best fixed value; empty if it was not tried.
+    """
+
     network: str
     knobs: Mapping[str, str]
     made: _Made
@@ -109,6 +140,8 @@ class _Network(Struct, frozen=True, kw_only=True):
 
 
 class _Overall(Struct, frozen=True, kw_only=True):
+    """The judgements of LOWAT=auto in all networks, counted."""
+
     judged: _Whole
     near: _Whole
     keep_goodput: _Whole
@@ -117,7 +150,7 @@ class _Overall(Struct, frozen=True, kw_only=True):
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """The summary of a sweep. docs/reference/results.md explains the keys."""
+    """The summary of a sweep."""
 
     format: Literal[1] = SUMMARY_FORMAT
     sweep: str
