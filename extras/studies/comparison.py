@@ -88,13 +88,14 @@ def _row(
 def markdown(rows: Sequence[Row]) -> str:
     """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms."""
     ways = list(rows[0].by_way)
-    head = ("arm", "figure", *(f"{way}:" for way in ways), "largest difference:", "allowed:", "")
+    head = ("arm", "figure", *(f"{way}:" for way in ways), "largest difference, of allowed:")
     return Table(head=head, rows=tuple(_cells(row, ways) for row in rows)).markdown()
 
 
 def _cells(row: Row, ways: Sequence[str]) -> tuple[str, ...]:
-    times = (*(row.by_way[way] for way in ways), row.difference_ms, row.allowed_ms)
-    return (row.arm, row.figure, *map(_ms, times), "agree" if row.agrees else "**differ**")
+    times = map(_ms, (row.by_way[way] for way in ways))
+    apart = f"{_ms(row.difference_ms)} of {_ms(row.allowed_ms)}{'' if row.agrees else ': **differ**'}"
+    return (row.arm, row.figure, *times, apart)
 
 
 def _ms(value: float | None) -> str:

@@ -20,6 +20,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.testbed import kernel, kernel_source
 
 _REPEATS = 10
+_CHANGED = "yes"
 
 
 def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
@@ -40,7 +41,7 @@ def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
                 folders = [run_experiment(request, progress) for _ in range(_REPEATS)]
             sources[name] = {
                 "intercepts system calls by": kernel.entry(),
-                **dict.fromkeys(record.changes, "yes"),
+                **dict.fromkeys(record.changes, _CHANGED),
                 **dict.fromkeys(record.lacking, "**missing**"),
             }
             summaries[name] = summarize(load_experiment(folders[0]))
@@ -59,10 +60,13 @@ def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
 
 
 def _changes(sources: Mapping[str, Mapping[str, str]]) -> str:
-    """Returns a Markdown table with a row for each change of the source and a column for each kernel."""
-    names = dict.fromkeys(name for cells in sources.values() for name in cells)
-    rows = tuple((name, *(cells.get(name, "") for cells in sources.values())) for name in names)
-    return Table(head=("", *sources), rows=rows).markdown()
+    """Returns a Markdown table with a row for the changes of the source that the same kernels have."""
+    by_kernels: dict[str, list[str]] = {}
+    for name, value in dict.fromkeys(change for cells in sources.values() for change in cells.items()):
+        kernels = ", ".join(kernel for kernel, cells in sources.items() if cells.get(name) == value)
+        by_kernels.setdefault(kernels, []).append(name if value == _CHANGED else f"{name} {value}")
+    rows = tuple((kernels, "; ".join(changes)) for kernels, changes in by_kernels.items())
+    return Table(head=("kernels", "changes"), rows=rows).markdown()
 
 
 def _request(name: str, arms: Sequence[Arm], results: Path) -> Request:
