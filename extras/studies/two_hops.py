@@ -19,6 +19,7 @@ from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
+from priolab.extras.studies.comparison import merged
 
 _LOWAT = KNOBS["LOWAT"].default
 _LOWATS = tuple(product(("none", _LOWAT), repeat=2))
@@ -48,7 +49,7 @@ _GROUPS: Mapping[str, tuple[Layer, ...]] = {
     "to the client:": (Layer.QUEUE, Layer.PROPAGATION, Layer.RECOVERY, Layer.RECORD, Layer.UNEXPLAINED),
 }
 """The layers of the ledger by the hop to which they belong."""
-_HEAD = ("LOWAT", "VIA_LOWAT", "verdict", "script first byte:", "possible:", *_GROUPS, "longest part")
+_HEAD = ("LOWAT and VIA_LOWAT", "verdict", "script first byte:", "possible:", *_GROUPS, "longest part")
 
 
 def measure(name: str, results: Path, report: Report) -> Experiment:
@@ -68,9 +69,12 @@ def arms(name: str) -> list[Arm]:
 
 
 def place(name: str, arms: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the command of a case and the table of its arms. arms: those of the experiment's summary."""
+    """Returns the command of a case and the table of its arms; arms with equal results share a row.
+
+    arms: those of the experiment's summary.
+    """
     knobs = {**CASES[name], **dict.fromkeys(("LOWAT", "VIA_LOWAT"), f"none,{_LOWAT}")}
-    rows = tuple(_row(lowats, arm) for lowats, arm in zip(_LOWATS, arms, strict=True))
+    rows = merged((_row(lowats, arm) for lowats, arm in zip(_LOWATS, arms, strict=True)), 0)
     return f"    make experiment {joined_words(knobs)}\n\n{Table(head=_HEAD, rows=rows).markdown()}"
 
 
@@ -79,7 +83,7 @@ def _row(lowats: Sequence[str], arm: Mapping[str, Any]) -> tuple[str, ...]:
     hops_ms = (sum(parts_ms.get(layer, 0) for layer in layers) for layers in _GROUPS.values())
     times_ms = (arm["first_byte_ms"], arm["oracle"]["first_byte_ms"], *hops_ms)
     return (
-        *(lowat.replace("none", "unset") for lowat in lowats),
+        " and ".join(lowat.replace("none", "unset") for lowat in lowats),
         arm["verdict"],
         *(f"{time_ms / 1000:.2f}" for time_ms in times_ms),
         longest_part(arm["ledger"]),
