@@ -130,9 +130,8 @@ def reading(found: Sequels) -> list[str]:
     for case, wanted in _WANTED.items():
         right = [server for server, cases in found.items() if cases[case].order is wanted]
         wrong = [f"`{server}`: {cases[case].words}" for server, cases in found.items() if server not in right]
-        names = f": {', '.join(_named(right))}" if right else ""
         others = f" The others: {'; '.join(wrong)}." if wrong else ""
-        paragraphs.append(filled(f"{_counted(right, len(found))} {_MEANT[case]}{names}.{others}"))
+        paragraphs.append(filled(f"{_counted(right, len(found))} {_MEANT[case]}.{others}"))
     return [*paragraphs, filled(_mixed(found))]
 
 

@@ -36,7 +36,7 @@ def test_the_servers_are_those_of_the_matrix(recorded: Sequels) -> None:
     text = (DOCS / "late-urgent.md").read_text()
     for name, buffering in servers:
         named = f"| `{name}`, `BUFFERING=off` |" if buffering == "off" else f"| `{name}` |"
-        assert text.count(named) == (4 if buffering == "off" else 5), name
+        assert text.count(named) == (2 if buffering == "off" else 3), name
 
 
 def test_the_probes_are_whole(recorded: Sequels) -> None:
