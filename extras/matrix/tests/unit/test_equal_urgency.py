@@ -55,11 +55,12 @@ def test_sentences() -> None:
     """The sentences count the servers that do as RFC 9218 says, and say what the others do."""
     both, neither, mixed = (paragraph.replace("\n", " ") for paragraph in reading(FOUND))
     assert both == (
-        "2 of 3 servers share the window between incremental responses. The others: `blind`: the first, then the second."
+        "2 of 3 servers share the window between incremental responses. The others: `blind`: the first, then the"
+        " second."
     )
     assert neither == (
-        "2 of 3 servers send one response after the other, in the order of the requests. The others: `odd`: shared 50:50"
-        " %, 8 KiB at a time."
+        "2 of 3 servers send one response after the other, in the order of the requests. The others: `odd`: shared"
+        " 50:50 %, 8 KiB at a time."
     )
     assert mixed == (
         "*An incremental response and another one*: the incremental one waits until the other is complete: `good`; the"
