@@ -116,9 +116,9 @@ def sequels_from(document: Mapping[str, Any]) -> Sequels:
 
 
 def table(found: Sequels) -> str:
-    """Returns a Markdown table: a row for each server."""
+    """Returns a Markdown table: a row for servers that do the same."""
     rows = tuple((f"`{server}`", *(cases[case].words for case in Case)) for server, cases in found.items())
-    return Table(head=_HEAD, rows=rows).markdown()
+    return Table(head=_HEAD, rows=rows).merged().markdown()
 
 
 def reading(found: Sequels) -> list[str]:

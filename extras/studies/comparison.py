@@ -4,7 +4,7 @@ An arm has three figures: the times of the script's first byte, the script's las
 A *way* of running the arms is a fabric with a shaper, such as `virtual, netem`, or a version of the guest's kernel.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,24 +86,20 @@ def _row(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms."""
+    """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms.
+
+    A time that is the same in every way is said once.
+    """
     ways = list(rows[0].by_way)
-    head = ("arm", "figure", *(f"{way}:" for way in ways), "largest difference, of allowed:")
+    head = ("arm", "figure", f"{'; '.join(ways)}:", "largest difference, of allowed:")
     return Table(head=head, rows=tuple(_cells(row, ways) for row in rows)).markdown()
 
 
-def merged(rows: Iterable[Sequence[str]], column: int) -> tuple[tuple[str, ...], ...]:
-    """Returns the rows of a table; rows that differ in one column alone are one, in which it has all their values."""
-    found: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
-    for row in rows:
-        found.setdefault((tuple(row[:column]), tuple(row[column + 1 :])), []).append(row[column])
-    return tuple((*before, "; ".join(values), *after) for (before, after), values in found.items())
-
-
 def _cells(row: Row, ways: Sequence[str]) -> tuple[str, ...]:
-    times = map(_ms, (row.by_way[way] for way in ways))
+    times = [_ms(row.by_way[way]) for way in ways]
+    told = times[0] if len(set(times)) == 1 else "; ".join(times)
     apart = f"{_ms(row.difference_ms)} of {_ms(row.allowed_ms)}{'' if row.agrees else ': **differ**'}"
-    return (row.arm, row.figure, *times, apart)
+    return (row.arm, row.figure, told, apart)
 
 
 def _ms(value: float | None) -> str:

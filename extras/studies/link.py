@@ -17,7 +17,6 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
-from priolab.extras.studies.comparison import merged
 from priolab.netem.link import Qdisc
 
 _DEEP = "1000"
@@ -65,8 +64,8 @@ def findings(measured: Iterable[tuple[Arm, Measured]]) -> Findings:
     return Findings(
         places={
             "queue": f"{held_s:.1f} s",
-            "alone": Table(head=(*head, longest), rows=merged(alone, 1)).markdown(),
-            "shared": Table(head=(*head, "own:", "others:", longest), rows=merged(shared, 1)).markdown(),
+            "alone": Table(head=(*head, longest), rows=tuple(alone)).merged(1).markdown(),
+            "shared": Table(head=(*head, "own:", "others:", longest), rows=tuple(shared)).merged(1).markdown(),
             "unexplained": f"{median(unexplained):.1%} in the median, and {max(unexplained):.1%} at most",
         }
     )

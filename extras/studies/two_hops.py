@@ -19,7 +19,6 @@ from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, with_defaults
-from priolab.extras.studies.comparison import merged
 
 _LOWAT = KNOBS["LOWAT"].default
 _LOWATS = tuple(product(("none", _LOWAT), repeat=2))
@@ -74,8 +73,8 @@ def place(name: str, arms: Sequence[Mapping[str, Any]]) -> str:
     arms: those of the experiment's summary.
     """
     knobs = {**CASES[name], **dict.fromkeys(("LOWAT", "VIA_LOWAT"), f"none,{_LOWAT}")}
-    rows = merged((_row(lowats, arm) for lowats, arm in zip(_LOWATS, arms, strict=True)), 0)
-    return f"    make experiment {joined_words(knobs)}\n\n{Table(head=_HEAD, rows=rows).markdown()}"
+    rows = tuple(_row(lowats, arm) for lowats, arm in zip(_LOWATS, arms, strict=True))
+    return f"    make experiment {joined_words(knobs)}\n\n{Table(head=_HEAD, rows=rows).merged().markdown()}"
 
 
 def _row(lowats: Sequence[str], arm: Mapping[str, Any]) -> tuple[str, ...]:

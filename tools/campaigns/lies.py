@@ -226,7 +226,7 @@ def _table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
     kinds = sorted({kind for of in tallies.values() for kind in of})
     rows = tuple((kind, *(_cell(of.get(kind)) for of in tallies.values())) for kind in kinds)
     table = Table(head=("what is changed", *(f"invalid, {fabric}:" for fabric in tallies)), rows=rows)
-    return f"{filled(told)}\n\n{table.markdown()}\n"
+    return f"{filled(told)}\n\n{table.merged().markdown()}\n"
 
 
 def _cell(tally: Tally | None) -> str:

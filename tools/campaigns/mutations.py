@@ -46,7 +46,7 @@ def main() -> int:
         f" {commands} commands read them, each with {MEMORY_BYTES // 2**20} MiB of memory at most; {len(found)} faults"
         " were found. Times are processor time."
     )
-    table = f"{filled(told)}\n\n{Table(head=head, rows=rows).markdown()}\n"
+    table = f"{filled(told)}\n\n{Table(head=head, rows=rows).merged().markdown()}\n"
     write("mutations", table)
     print(table)
     print("\n".join(found), end="\n" if found else "")

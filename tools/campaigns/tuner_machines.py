@@ -189,10 +189,8 @@ def _of_errors(found: Sequence[Found]) -> Table:
     version_1 = ("cgroup v1 alone", "cgroup v1 alone, the unit's log", "cgroup v1 in use, v2 elsewhere")
     names = ("Linux 5.10", *version_1, "without root", "without BTF")
     said = {name: each[name] for each in found for name in names if name in each}
-    alike: dict[str, list[str]] = {}
-    for name, line in said.items():
-        alike.setdefault(_CODE.sub("", line), []).append(name)
-    return Table(head=("where", "what it says"), rows=tuple(("; ".join(names), line) for line, names in alike.items()))
+    rows = tuple((name, _CODE.sub("", line)) for name, line in said.items())
+    return Table(head=("where", "what it says"), rows=rows).merged()
 
 
 def _of_sockets(found: Mapping[str, Found]) -> Table:

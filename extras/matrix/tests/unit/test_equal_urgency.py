@@ -78,6 +78,6 @@ def test_nobody() -> None:
 
 
 def test_the_table_and_the_frames() -> None:
-    """The table has a row for each server, and the frames can be read back."""
+    """The table has a row for each server that does as no other, and the frames can be read back."""
     assert len(table(FOUND).splitlines()) == 2 + len(FOUND)
     assert sequels_from(json.loads(dumped(FOUND))) == FOUND
