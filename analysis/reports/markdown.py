@@ -7,8 +7,9 @@ is read.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
+from typing import Self
 
 _WIDTH = 120
 _PLACE = re.compile(r"(<!-- (?:measured|copied): ([\w-]+) -->)(\n?)(.*?)\n?<!-- end -->", re.DOTALL)
@@ -27,6 +28,14 @@ class Table:
 
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    def merged(self, column: int = 0) -> Self:
+        """Returns the table in which rows that differ in one column alone are one row, which has all values there."""
+        found: dict[tuple[str, ...], list[str]] = {}
+        for row in self.rows:
+            found.setdefault((*row[:column], *row[column + 1 :]), []).append(row[column])
+        rows = ((*rest[:column], "; ".join(values), *rest[column:]) for rest, values in found.items())
+        return replace(self, rows=tuple(rows))
 
     def markdown(self) -> str:
         """Returns the table in Markdown."""

@@ -88,9 +88,9 @@ def sequels_from(document: Mapping[str, Any]) -> Sequels:
 
 
 def table(found: Sequels) -> str:
-    """Returns a Markdown table: a row for each server."""
+    """Returns a Markdown table: a row for servers that do the same."""
     rows = tuple((f"`{server}`", *(cases[case].words for case in Case)) for server, cases in found.items())
-    return Table(head=_HEAD, rows=rows).markdown()
+    return Table(head=_HEAD, rows=rows).merged().markdown()
 
 
 def reading(found: Sequels) -> list[str]:
@@ -102,9 +102,8 @@ def reading(found: Sequels) -> list[str]:
     for case, wanted in _WANTED.items():
         right = [server for server, cases in found.items() if cases[case].order is wanted]
         wrong = [f"`{server}`: {cases[case].words}" for server, cases in found.items() if server not in right]
-        names = f": {', '.join(_named(right))}" if right else ""
         others = f" The others: {'; '.join(wrong)}." if wrong else ""
-        paragraphs.append(filled(f"{_counted(right, len(found))} {_MEANT[case]}{names}.{others}"))
+        paragraphs.append(filled(f"{_counted(right, len(found))} {_MEANT[case]}.{others}"))
     return [*paragraphs, filled(_mixed(found))]
 
 

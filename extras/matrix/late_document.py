@@ -1,19 +1,17 @@
 """The marked places of docs/measured/late-urgent.md: late urgent requests, and two responses of one urgency. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from priolab.analysis.reports.markdown import Table, filled
 from priolab.analysis.reports.summary import longest_part
-from priolab.common.amounts import seconds
 from priolab.common.formats.run import Verdict
 from priolab.extras.matrix import equal_urgency
 from priolab.extras.matrix.equal_urgency import Sequels
 
-_LATE_HEAD = ("server", "LOWAT", "verdict", "script waited:", "possible:", "longest part")
-_PIECES_TIMES = ("first piece:", "last piece:", "longest gap:")
-_PIECES_HEAD = ("server", "LOWAT", "verdict", *_PIECES_TIMES, "longest part of the first piece's wait")
+_LATE_HEAD = ("waited:", "possible:", "longest part")
+_PIECES_HEAD = ("first piece:", "last piece:", "longest gap:", "longest part")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +35,10 @@ def places(late: _Arms, pieces: _Arms, equals: Sequels, compared: str) -> dict[s
     9218.
     """
     return {
-        "late": Table(head=_LATE_HEAD, rows=tuple(_late_row(case, arm) for case, arm in late.items())).markdown(),
+        "late": _table(_LATE_HEAD, {case: _late(arm) for case, arm in late.items()}),
         "late-kept": filled(_kept(late, compared)),
         "late-invalid": _invalid(late),
-        "pieces": Table(
-            head=_PIECES_HEAD, rows=tuple(_pieces_row(case, arm) for case, arm in pieces.items())
-        ).markdown(),
+        "pieces": _table(_PIECES_HEAD, {case: _pieces(arm) for case, arm in pieces.items()}),
         "pieces-kept": filled(_kept(pieces, compared)),
         "pieces-invalid": _invalid(pieces),
         **equal_places(equals, compared),
@@ -69,19 +65,9 @@ def _kept(arms: _Arms, compared: str) -> str:
             if INVALID not in arm and case.lowat == lowat and not _is_compared(case.server, compared)
         }
         kept = [_told(case) for case, verdict in rows.items() if verdict == Verdict.KEPT]
-        others = {case: verdict for case, verdict in rows.items() if verdict != Verdict.KEPT}
-        unknown = [_told(case) for case, verdict in others.items() if verdict == Verdict.UNDECIDED]
-        lost = [_told(case) for case, verdict in others.items() if verdict != Verdict.UNDECIDED]
-        if not rows:
-            continue
-        if not kept:
-            told.append(f"{words} no server keeps the order.")
-        elif not others:
-            told.append(f"{words} every server keeps the order.")
-        else:
-            parts = (("these keep the order", kept), ("these are undecided", unknown), ("these do not", lost))
-            said = "; ".join(f"{part}: {', '.join(each)}" for part, each in parts if each)
-            told.append(f"{words} {said}.")
+        if rows:
+            who = f"these keep the order: {', '.join(kept)}" if kept else "no server keeps the order"
+            told.append(f"{words} {who}.")
     return " ".join(told)
 
 
@@ -91,25 +77,42 @@ def _invalid(arms: _Arms) -> str:
     return filled(f"Invalid runs, which the lab does not judge: {'; '.join(told)}.") if told else ""
 
 
-def _late_row(case: Case, arm: Mapping[str, Any]) -> tuple[str, ...]:
+def _table(head: Sequence[str], rows: Mapping[Case, Sequence[str]]) -> str:
+    """Returns a Markdown table: a row for each server and BUFFERING, which has the cells of each LOWAT."""
+    lowats = dict.fromkeys(case.lowat for case in rows)
+    own: dict[str, list[str]] = {}
+    for case, cells in rows.items():
+        own.setdefault(_named(case), []).extend(cells)
+    heads = (each for lowat in lowats for each in (f"LOWAT{_LOWAT.get(lowat, f'={lowat}')}", *head))
+    return Table(head=("server", *heads), rows=tuple((name, *cells) for name, cells in own.items())).markdown()
+
+
+_LOWAT = {"none": " unset"}
+
+
+def _late(arm: Mapping[str, Any]) -> tuple[str, ...]:
     if INVALID in arm:
-        return (*_named(case), "invalid", *[""] * 3)
+        return (INVALID, *[""] * len(_LATE_HEAD))
     waited_ms, early_ms = arm["ledger"]["wait_ms"], arm["first_byte_ms"] - arm["oracle"]["first_byte_ms"]
-    times = (seconds(waited_ms), seconds(waited_ms - early_ms))
-    return (*_named(case), arm["verdict"], *times, f"{longest_part(arm['ledger'])} s")
+    return (arm["verdict"], *_seconds(waited_ms, waited_ms - early_ms), longest_part(arm["ledger"]))
 
 
-def _pieces_row(case: Case, arm: Mapping[str, Any]) -> tuple[str, ...]:
+def _pieces(arm: Mapping[str, Any]) -> tuple[str, ...]:
     if INVALID in arm:
-        return (*_named(case), "invalid", *[""] * 4)
-    times_ms = (arm["first_byte_ms"], arm["important_last_byte_ms"], arm["resources"]["tokens"]["gap_longest_ms"])
-    return (*_named(case), arm["verdict"], *map(seconds, times_ms), f"{longest_part(arm['ledger'])} s")
+        return (INVALID, *[""] * len(_PIECES_HEAD))
+    gap_ms = arm["resources"]["tokens"]["gap_longest_ms"]
+    times = _seconds(arm["first_byte_ms"], arm["important_last_byte_ms"], gap_ms)
+    return (arm["verdict"], *times, longest_part(arm["ledger"]))
+
+
+def _seconds(*times_ms: float) -> list[str]:
+    return [f"{time_ms / 1000:.2f}" for time_ms in times_ms]
 
 
 def _told(case: Case) -> str:
-    return _named(case)[0].replace(", ", " with ")
+    return _named(case).replace(", ", " with ")
 
 
-def _named(case: Case) -> tuple[str, str]:
+def _named(case: Case) -> str:
     off = ", `BUFFERING=off`" if case.buffering == "off" else ""
-    return f"`{case.server}`{off}", case.lowat.replace("none", "unset")
+    return f"`{case.server}`{off}"

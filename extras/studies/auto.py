@@ -20,7 +20,6 @@ import priolab
 from priolab import Experiment, Run
 from priolab.analysis.figures.following import NAME, Followed, save
 from priolab.analysis.reports import following
-from priolab.analysis.reports.markdown import places
 from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.networks import Network, networks
@@ -28,7 +27,7 @@ from priolab.analysis.sweeps.validation import Kept
 from priolab.common.exit_codes import exit_code
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import given_words
-from priolab.experiments.commands.study import Findings, Study, document_of
+from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.cli_request import check_only
 from priolab.experiments.execution.local import Local, bearable
 from priolab.experiments.scenario.knobs import KNOBS
@@ -38,7 +37,6 @@ from priolab.experiments.sweep.sweep_request import sweep_request_from
 from priolab.extras.studies import auto_document, delay_sweep
 from priolab.extras.studies.auto_document import BY_DEFAULT, AutoResults
 from priolab.extras.studies.short_round_trips import EVERYWHERE, new_connections
-from priolab.extras.studies.traces import about_auto
 
 MAY_BE_CHOSEN = ("FABRIC", "SHAPER", "RESULTS")
 """The knobs that a user may set. The study itself sets all other knobs."""
@@ -108,9 +106,8 @@ def _measure(scratch: Path, options: argparse.Namespace, words: Words, report: R
         followed={each.name: each.seen for each in seen},
         new=new_connections(words, report),
     )
-    of_traces = about_auto(places(document_of("traces")))
     return Findings(
-        places={**auto_document.places(found, STEPS, EVERYWHERE), **of_traces},
+        places=auto_document.places(found, STEPS, EVERYWHERE),
         beside=_pictures([each for name in _DRAWN for each in seen if each.name == name], scratch),
         holds=found.holds,
     )

@@ -21,7 +21,8 @@ BY_DEFAULT = "LOWAT=auto, in the kernel"
 """The only arm of LOWAT=auto that must follow the link's changing rate. The document reports the other arms, too."""
 
 _MS = 10**6
-_MOMENTS_HEAD = ("network", "JS_DELAY", "auto", "best fixed", "ratio", "near", "best fixed is faster than auto")
+_GRID_HEAD = ("network", "auto:", "best fixed:", "ratio:", "goodput:", "noise band:")
+_MOMENTS_HEAD = ("mean: auto:", "best fixed:", "ratio:", "best fixed is faster:")
 _STEPS_HEAD = ("", "new rate", "two round trips", "LOWAT correct after", "unsent bytes correct after", "followed")
 
 
@@ -65,14 +66,13 @@ class AutoResults:
 
 
 def places(found: AutoResults, knobs: Mapping[str, str], new_knobs: Mapping[str, str]) -> dict[str, str]:
-    """Returns the marked places of docs/measured/auto.md, but for those about traces.
+    """Returns the marked places of docs/measured/auto.md.
 
     knobs: the knobs of the loads in which the link's rate changes. new_knobs: those of all loads on new connections.
     """
     summary, auto, means = found.summary, found.summary["auto"], found.at_moments
     kept = [all(each.holds for each in measured) for measured in found.kept.values()]
-    of_auto = table.of_auto(summary)
-    assert of_auto is not None, "the sweep has LOWAT=auto among its values"
+    delays = dict.fromkeys(f"{each.moments_ms[0]} to {each.moments_ms[-1]} ms" for each in means.values())
     return {
         "repetitions": str(summary["repeat"]),
         "fabric": f"`{summary['fabric']}`",
@@ -80,13 +80,13 @@ def places(found: AutoResults, knobs: Mapping[str, str], new_knobs: Mapping[str,
         "near": f"{auto['near']} of {auto['judged']}",
         "goodput-kept": str(auto["keep_goodput"]),
         "ratio": f"{auto['worst_ratio']:.2f}",
-        "grid": of_auto.markdown(),
+        "grid": Table(head=(*_GRID_HEAD, *_MOMENTS_HEAD), rows=tuple(_grid(summary, means))).markdown(),
         "losses": _paragraphs(_losses(summary)),
         "moments": str(max((len(each.moments_ms) for each in means.values()), default=0)),
+        "moments-delays": ", ".join(delays),
         "moments-near": _near(means.values()),
         "moments-ratio": f"{max((each.ratio for each in means.values()), default=1):.2f}",
         "moments-missed": _paragraphs(_missed(summary, means)),
-        "moments-means": Table(head=_MOMENTS_HEAD, rows=tuple(map(_mean, means.items()))).markdown(),
         "confirmed": f"{sum(kept)} of {len(kept)}",
         "not-confirmed": _paragraphs(_broken(found.kept)),
         "new-knobs": f"`{joined_words(new_knobs)}`",
@@ -108,16 +108,24 @@ def _near(found: Iterable[MomentMeans | NewConnection]) -> str:
     return f"{sum(near)} of {len(near)}"
 
 
-def _mean(of: tuple[str, MomentMeans]) -> tuple[str, ...]:
-    name, means = of
+def _grid(summary: Mapping[str, Any], means: Mapping[str, MomentMeans]) -> Iterator[tuple[str, ...]]:
+    """Yields a row for each network: with one delay of the script, and the means over several. Misses are named."""
+    of_auto = table.of_auto(summary)
+    assert of_auto is not None, "the sweep has LOWAT=auto among its values"
+    for name, _, first_byte, best, ratio, near, goodput, kept, band in of_auto.rows:
+        told = (
+            f"{ratio}{'' if near == 'yes' else f', near: {near}'}",
+            f"{goodput}{'' if kept == 'yes' else f', kept: {kept}'}",
+        )
+        yield name, first_byte, best, *told, band, *(_mean(means[name]) if name in means else [UNKNOWN] * 4)
+
+
+def _mean(means: MomentMeans) -> tuple[str, ...]:
     return (
-        name,
-        f"{means.moments_ms[0]} to {means.moments_ms[-1]} ms",
         milliseconds(means.mean_ms(AUTO)),
         f"{means.best}: {milliseconds(means.mean_ms(means.best))}",
-        f"{means.ratio:.2f}",
-        "yes" if means.is_near else "no",
-        f"{means.sooner(means.best)} of {len(means.moments_ms)}",
+        f"{means.ratio:.2f}{'' if means.is_near else ', near: no'}",
+        str(means.sooner(means.best)),
     )
 
 

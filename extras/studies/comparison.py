@@ -86,15 +86,20 @@ def _row(
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms."""
+    """Returns a Markdown table with a line for each row: the times, the largest and the allowed difference, in ms.
+
+    A time that is the same in every way is said once.
+    """
     ways = list(rows[0].by_way)
-    head = ("arm", "figure", *(f"{way}:" for way in ways), "largest difference:", "allowed:", "")
+    head = ("arm", "figure", f"{'; '.join(ways)}:", "largest difference, of allowed:")
     return Table(head=head, rows=tuple(_cells(row, ways) for row in rows)).markdown()
 
 
 def _cells(row: Row, ways: Sequence[str]) -> tuple[str, ...]:
-    times = (*(row.by_way[way] for way in ways), row.difference_ms, row.allowed_ms)
-    return (row.arm, row.figure, *map(_ms, times), "agree" if row.agrees else "**differ**")
+    times = [_ms(row.by_way[way]) for way in ways]
+    told = times[0] if len(set(times)) == 1 else "; ".join(times)
+    apart = f"{_ms(row.difference_ms)} of {_ms(row.allowed_ms)}{'' if row.agrees else ': **differ**'}"
+    return (row.arm, row.figure, told, apart)
 
 
 def _ms(value: float | None) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from statistics import median
 
 from priolab.analysis.reports.markdown import Table
-from priolab.common.amounts import UNKNOWN, milliseconds, rate
+from priolab.common.amounts import UNKNOWN, rate
 from priolab.common.plural import counted
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.extras.studies.cost_grid import ALWAYS, Compared, Network, Price, compared, law, law_of_whole_buffers
@@ -78,9 +78,19 @@ def short(lowat: int | None) -> str:
 
 
 def _networks(networks: Iterable[Network]) -> Table:
-    names = ("QUEUE", "SIZE", "SNDBUF")
-    rows = [(str(each), *(knobs.get(name, "4M") for name in names)) for each in networks if (knobs := each.knobs())]
-    return Table(head=("rate, round trip", *(f"{name}:" for name in names)), rows=tuple(rows))
+    """Makes a line for each rate: QUEUE for each round trip, and the knobs that depend on the rate alone."""
+    by_rate: dict[int, list[Network]] = {}
+    for each in networks:
+        by_rate.setdefault(each.rate_bit_s, []).append(each)
+    rows = [
+        (
+            rate(rate_bit_s),
+            ", ".join(f"{each.round_trip_ms} ms: {each.knobs()['QUEUE']}" for each in of),
+            *(of[0].knobs().get(name, "4M") for name in ("SIZE", "SNDBUF")),
+        )
+        for rate_bit_s, of in by_rate.items()
+    ]
+    return Table(head=("rate", "QUEUE by round trip", "SIZE:", "SNDBUF:"), rows=tuple(rows))
 
 
 def _values(found: Sequence[Price], known: Sequence[Compared], servers: Sequence[str]) -> Table:
@@ -103,13 +113,17 @@ def _lost(known: Sequence[Compared]) -> str:
     lost = sorted((each for each in known if each.lost >= _LOST), key=lambda each: -each.lost)
     if not lost:
         return f"No value costs {_LOST:.0%} of the goodput in any network."
-    rows = [(each.price.server, str(each.price.network), short(each.lowat), f"{each.lost:.1%}") for each in lost]
-    return Table(head=("server", "rate, round trip", "LOWAT:", "goodput lost:"), rows=tuple(rows)).markdown()
+    by_point: dict[tuple[str, str], list[str]] = {}
+    for each in lost:
+        point = each.price.server, str(each.price.network)
+        by_point.setdefault(point, []).append(f"{short(each.lowat)} {each.lost:.1%}")
+    rows = tuple((*point, ", ".join(told)) for point, told in by_point.items())
+    return Table(head=("server", "rate, round trip", "goodput lost"), rows=rows).markdown()
 
 
 def _first_bytes(found: Sequence[Price], servers: Sequence[str]) -> Table:
     lowats = list(dict.fromkeys(each.lowat for each in found))
-    by_point = {(each.network, each.server, each.lowat): milliseconds(each.first_byte_ms) for each in found}
+    by_point = {(each.network, each.server, each.lowat): f"{each.first_byte_ms:.0f}" for each in found}
     rows = [
         (str(network), server, *(by_point[network, server, lowat] for lowat in lowats))
         for network in dict.fromkeys(each.network for each in found)

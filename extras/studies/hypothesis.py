@@ -123,9 +123,9 @@ def placed(knobs: Mapping[str, str], paths: Mapping[str, Path]) -> dict[str, str
 
 @dataclass(frozen=True, kw_only=True)
 class Hypothesis:
-    """A hypothesis. The document has its words, who holds it and why it is so or not, and its marked places.
+    """A hypothesis. The document has its words, who holds it and why it is so or not, and its marked place.
 
-    name: that of its marked places and of its picture. quantities: the columns of its table. judge: returns the verdict
+    name: that of its marked place and of its picture. quantities: the columns of its table. judge: returns the verdict
     that follows from the figures. expected: the verdict that the document explains. files: the texts of files that
     knobs name. before: shell commands that make these files for a reader. repeat: how often each case runs, of which a
     figure is the median. measure: makes the figures.
@@ -161,22 +161,45 @@ class Hypothesis:
         return any(case.kernel != LABS for case in self.cases)
 
     def places(self, found: Found) -> dict[str, str]:
-        """Returns the hypothesis's marked places: commands, table, verdict."""
+        """Returns the hypothesis's marked place: commands, table, verdict."""
         verdict = self.judge(found)
-        head = ("case", *(f"{quantity.name}:" for quantity in self.quantities))
-        rows = tuple(
-            (name, *(quantity.said(figures[quantity]) for quantity in self.quantities))
-            for name, figures in found.items()
+        rows = [(name, *(each.said(figures[each]) for each in self.quantities)) for name, figures in found.items()]
+        parts = (
+            "\n".join(("```sh", *self.commands, "```")),
+            table([each.name for each in self.quantities], rows).markdown(),
+            filled(f"**{verdict.word.capitalize()}.** {verdict.because}"),
         )
-        return {
-            f"{self.name}-commands": "\n".join(("```sh", *self.commands, "```")),
-            f"{self.name}-table": Table(head=head, rows=rows).markdown(),
-            f"{self.name}-verdict": filled(f"**{verdict.word.capitalize()}.** {verdict.because}"),
-        }
+        return {self.name: "\n\n".join(parts)}
 
     def holds(self, found: Found) -> bool:
         """True if the verdict is the one that the document explains."""
         return self.judge(found).word is self.expected
+
+
+def table(quantities: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Returns the table of the cases. Cases whose names differ in the last part alone share a row.
+
+    A cell of such a row has the cases' values, or one value if all are equal. The last parts are in the heading if they
+    are the same in all rows. quantities: the headings. rows: for each case its name, and its values as text.
+    """
+    groups: dict[str, list[Sequence[str]]] = {}
+    for name, *values in rows:
+        group, _, last = name.rpartition(", ")
+        groups.setdefault(group or "plain", []).append((last, *values))
+    lines = [(group, *map(_joined, zip(*cases, strict=True))) for group, cases in groups.items()]
+    head = tuple(f"{name}:" for name in quantities)
+    if len({line[1] for line in lines}) == 1:
+        return Table(head=(f"case: {lines[0][1]}", *head), rows=tuple((line[0], *line[2:]) for line in lines))
+    return Table(head=("case", "with", *head), rows=tuple(lines))
+
+
+def _joined(values: Sequence[str]) -> str:
+    """Returns values as a list, in which a unit stands after the last of the values that have it; or the only value."""
+    if len(set(values)) == 1:
+        return values[0]
+    units = [value.partition(" ")[2] for value in values]
+    pairs = zip(values, units, [*units[1:], None], strict=True)
+    return ", ".join(value.partition(" ")[0] if unit and unit == later else value for value, unit, later in pairs)
 
 
 def alike(found: Found, case: str, compared: str, quantity: Quantity) -> bool:

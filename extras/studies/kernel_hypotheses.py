@@ -65,15 +65,10 @@ def _stall(found: Found) -> Verdict:
     now = max(lost(found, f"{path}, now", f"{path}, unset") for path in _PATHS)
     before = {path: lost(found, f"{path}, before 5.18", f"{path}, now") for path in _PATHS}
     said = ", ".join(f"{max(part, 0):.0%} ({path})" for path, part in before.items())
-    gaps, firsts = (
-        " instead of ".join(milliseconds(found[f"paced, {linux}"][each]) for linux in reversed(_LINUX))
-        for each in (GAP, FIRST_BYTE)
-    )
     return Verdict(
         word=Word.TRUE if now >= ALIKE else Word.PARTLY if max(before.values()) >= ALIKE else Word.FALSE,
         because=f"Linux now loses at most {max(now, 0):.0%} of the goodput by LOWAT. Of what is left, Linux before 5.18"
-        f" loses: {said}. On the paced connection without loss its longest gap is {gaps}, and the script comes after"
-        f" {firsts}.",
+        f" loses {said}.",
     )
 
 
@@ -106,11 +101,7 @@ def _ktls(found: Found) -> Verdict:
     return Verdict(
         word=Word.FALSE if gain >= MUCH else Word.TRUE,
         because=f"With kTLS and sendfile(2) the script comes after {milliseconds(found['kTLS, unset'][FIRST_BYTE])},"
-        f" and with LOWAT=16384 after {milliseconds(found['kTLS, 16K'][FIRST_BYTE])}. Without them the times are"
-        f" {milliseconds(found['TLS in nginx, unset'][FIRST_BYTE])} and"
-        f" {milliseconds(found['TLS in nginx, 16K'][FIRST_BYTE])}. LOWAT=16384 leaves at most"
-        f" {kibibytes(found['kTLS, 16K'][UNSENT])} unsent with kTLS, and"
-        f" {kibibytes(found['TLS in nginx, 16K'][UNSENT])} without.",
+        f" and with LOWAT=16384 after {milliseconds(found['kTLS, 16K'][FIRST_BYTE])}.",
     )
 
 

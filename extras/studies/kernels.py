@@ -16,6 +16,7 @@ from priolab.extras.studies.comparison import compare, markdown
 from priolab.testbed import kernel, kernel_source
 
 _REPEATS = 10
+_CHANGED = "yes"
 
 
 def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
@@ -39,7 +40,7 @@ def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
             ]
             sources[name] = {
                 "intercepts system calls by": kernel.entry(),
-                **dict.fromkeys(record.changes, "yes"),
+                **dict.fromkeys(record.changes, _CHANGED),
                 **dict.fromkeys(record.lacking, "**missing**"),
             }
             summaries[name] = made[0].summary
@@ -58,10 +59,13 @@ def compared(arms: Sequence[Arm], results: Path, report: Report) -> Findings:
 
 
 def _changes(sources: Mapping[str, Mapping[str, str]]) -> str:
-    """Returns a Markdown table with a row for each change of the source and a column for each kernel."""
-    names = dict.fromkeys(name for cells in sources.values() for name in cells)
-    rows = tuple((name, *(cells.get(name, "") for cells in sources.values())) for name in names)
-    return Table(head=("", *sources), rows=rows).markdown()
+    """Returns a Markdown table with a row for the changes of the source that the same kernels have."""
+    by_kernels: dict[str, list[str]] = {}
+    for name, value in dict.fromkeys(change for cells in sources.values() for change in cells.items()):
+        kernels = ", ".join(kernel for kernel, cells in sources.items() if cells.get(name) == value)
+        by_kernels.setdefault(kernels, []).append(name if value == _CHANGED else f"{name} {value}")
+    rows = tuple((kernels, "; ".join(changes)) for kernels, changes in by_kernels.items())
+    return Table(head=("kernels", "changes"), rows=rows).markdown()
 
 
 def _journals(experiment: priolab.Experiment, arm: str) -> str:

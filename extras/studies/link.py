@@ -5,6 +5,7 @@ Each discipline is measured with a deep queue, alone and beside a bulk flow, eac
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from priolab import Layer
@@ -48,25 +49,24 @@ def _arm(qdisc: str, queue: str, ecn: str, cross: int, lowat: str) -> Arm:
 
 def findings(measured: Iterable[tuple[Arm, Measured]]) -> Findings:
     """Returns the tables. measured: the arms, each with that of the experiment's summary."""
-    alone, shared = [], []
+    alone, shared, unexplained = [], [], []
     for arm, seen in measured:
         if arm.knobs["CROSS"] == "0":
-            alone.append((*_beginning(arm, seen), *_end(seen)))
+            alone.append((*_beginning(arm, seen), longest_part(seen["ledger"])))
         else:
             parts_ms = seen["ledger"]["parts_ms"]
             behind = [f"{parts_ms[layer] / 1000:.2f}" for layer in (Layer.QUEUE, Layer.CROSS)]
-            shared.append((*_beginning(arm, seen), *behind, *_end(seen)))
+            shared.append((*_beginning(arm, seen), *behind, longest_part(seen["ledger"])))
+        unexplained.append(1 - seen["ledger"]["explained"])
     head = ("link", "LOWAT", "verdict", "script first byte:", "possible:")
+    longest = "longest part of the script's wait"
     held_s = int(_DEEP) * PACKET_BYTES * 8 / KNOBS["RATE"].parse(KNOBS["RATE"].default)
     return Findings(
         places={
             "queue": f"{held_s:.1f} s",
-            "alone": Table(
-                head=(*head, "longest part of the script's wait", "unexplained:"), rows=tuple(alone)
-            ).markdown(),
-            "shared": Table(
-                head=(*head, "own:", "others:", "longest part", "unexplained:"), rows=tuple(shared)
-            ).markdown(),
+            "alone": Table(head=(*head, longest), rows=tuple(alone)).merged(1).markdown(),
+            "shared": Table(head=(*head, "own:", "others:", longest), rows=tuple(shared)).merged(1).markdown(),
+            "unexplained": f"{median(unexplained):.1%} in the median, and {max(unexplained):.1%} at most",
         }
     )
 
@@ -76,10 +76,6 @@ def _beginning(arm: Arm, seen: Measured) -> list[str]:
     link = " ".join(f"{name}={arm.knobs[name]}" for name in shown)
     first, possible = (f"{ms / 1000:.2f}" for ms in (seen["first_byte_ms"], seen["oracle"]["first_byte_ms"]))
     return [f"`{link}`", arm.knobs["LOWAT"].replace("none", "unset"), seen["verdict"], first, possible]
-
-
-def _end(seen: Measured) -> list[str]:
-    return [longest_part(seen["ledger"]), f"{1 - seen['ledger']['explained']:.1%}"]
 
 
 def _measure(results: Path, report: Report) -> Findings:

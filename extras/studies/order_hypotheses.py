@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from priolab.common.amounts import kibibytes, milliseconds
+from priolab.common.amounts import milliseconds
 from priolab.extras.studies.hypothesis import (
     BEFORE,
     DELAY,
@@ -42,14 +42,10 @@ def _instead(name: str, ways: Sequence[_Way]) -> Hypothesis:
 
     def judge(found: Found) -> Verdict:
         needless = [times(found, f"{way.said}, unset", f"{way.said}, 16K", FIRST_BYTE) < MUCH for way in ways]
-        said = [
-            f"With {way.said} the script comes after {_pair(found, way.said)} (with {way.usual} after"
-            f" {_pair(found, way.usual)})."
-            for way in ways
-        ]
+        said = "; ".join(f"{_pair(found, way.said)} with {way.said}" for way in ways)
         return Verdict(
             word=Word.TRUE if all(needless) else Word.PARTLY if any(needless) else Word.FALSE,
-            because=f"The times are those with LOWAT unset and with LOWAT=16384. {' '.join(said)}",
+            because=f"With LOWAT unset and with LOWAT=16384 the script comes after {said}.",
         )
 
     return Hypothesis(
@@ -142,18 +138,14 @@ def _http3(found: Found) -> Verdict:
         and found[f"{server}, unset"][FIRST_BYTE] <= limited
         for server in _HTTP3
     ]
-    before = max(found[f"{server}, unset"][BEFORE] for server in _HTTP3)
-    unset = milliseconds(found[f"{_HTTP2}, unset"][FIRST_BYTE])
     first, last = (
         " and ".join(f"{milliseconds(found[f'{server}, unset'][quantity])} ({server})" for server in _HTTP3)
         for quantity in (FIRST_BYTE, LAST_BYTE)
     )
     return Verdict(
         word=Word.TRUE if all(needless) else Word.PARTLY if any(needless) else Word.FALSE,
-        because=f"Over HTTP/3 the script begins after {first} with LOWAT unset; over HTTP/2 after {unset}, and after"
-        f" {milliseconds(limited)} with LOWAT=131072. At most"
-        f" {kibibytes(before)} of the image come before it. The order is still the server's"
-        f" affair: the script is complete after {last}.",
+        because=f"Over HTTP/3 the script begins after {first}, over HTTP/2 after {milliseconds(limited)} with"
+        f" LOWAT=131072. The order is still the server's affair: the script is complete after {last}.",
     )
 
 

@@ -23,8 +23,8 @@ from priolab.extras.studies.in_guest import run_in_guest
 PLAIN = "maps"
 """The scenario whose effect the scenarios of the sabotage catalogue spoil."""
 
-_HEAD = ("", "verdict", "script first byte", "script last byte", "image last byte")
-_LABELS = ("LOWAT unset", "with LOWAT")
+_TIMES = ("script first byte:", "script last byte:", "image last byte:", "longest part")
+_HEAD = ("scenario", "LOWAT unset", *_TIMES, "with LOWAT", *_TIMES)
 
 
 class Role(StrEnum):
@@ -75,17 +75,34 @@ class SabotageResults:
         """Returns the summary's arm for a role of the catalogue's entry `name`. Raises KeyError."""
         return self.arms[self._names[name, role]]
 
-    def table(self, entry: Entry) -> str:
-        """Returns the table of an entry's arms."""
-        labels = [*_LABELS, *(f"{entry.card.cure}, {label}" for label in _LABELS if entry.card)]
-        rows = tuple(_row(label, self.of(entry.name, role)) for label, role in zip(labels, _knobs(entry), strict=False))
-        return Table(head=(*_HEAD, "longest part of the script's wait"), rows=rows).markdown()
+    def table(self) -> Table:
+        """Returns the table: a row for each control and its treatment."""
+        pairs = rows().items()
+        return Table(
+            head=_HEAD, rows=tuple((name, *_cells(self.of(*one)), *_cells(self.of(*two))) for name, (one, two) in pairs)
+        )
 
 
-def _row(label: str, arm: Mapping[str, Any]) -> tuple[str, ...]:
+def rows() -> dict[str, tuple[Case, Case]]:
+    """Returns control and treatment of each row of the table, by its name.
+
+    A cure that leads back to the unspoiled scenario has no row of its own.
+    """
+    cases, found = arms(), {}
+    pairs = {"": (Role.CONTROL, Role.TREATMENT), "cured": (Role.CURED_CONTROL, Role.CURED_TREATMENT)}
+    for name, entry in {PLAIN: catalogue()[PLAIN], **sabotage()}.items():
+        for cured, (control, treatment) in pairs.items():
+            arm = cases.get((name, control))
+            if arm and (name == PLAIN or arm is not cases[PLAIN, Role.CONTROL]):
+                label = f"{name}, `{entry.card.cure}`" if entry.card and cured else name
+                found[label] = ((name, control), (name, treatment))
+    return found
+
+
+def _cells(arm: Mapping[str, Any]) -> tuple[str, ...]:
     times_ms = (arm["script"]["first_byte_ms"], arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
     longest = longest_part(arm["ledger"]) if arm["ledger"] else "-"
-    return (label, arm["verdict"], *(f"{time_ms / 1000:.2f}" for time_ms in times_ms), longest)
+    return (arm["verdict"], *(f"{time_ms / 1000:.2f}" for time_ms in times_ms), longest)
 
 
 def measure(results: Path, report: Report) -> SabotageResults:
@@ -96,9 +113,9 @@ def measure(results: Path, report: Report) -> SabotageResults:
 
 
 def places(found: SabotageResults) -> dict[str, str]:
-    """Returns the table of the unspoiled scenario, and the sections of the others."""
-    sections = [f"{words(entry, entry.card)}\n\n{found.table(entry)}" for entry in sabotage().values() if entry.card]
-    return {PLAIN: found.table(catalogue()[PLAIN]), "spoiled": "\n\n".join(sections)}
+    """Returns the table of all scenarios, and the cards."""
+    cards = (words(entry, entry.card) for entry in sabotage().values() if entry.card)
+    return {"arms": found.table().markdown(), "cards": "\n\n".join(cards)}
 
 
 def words(entry: Entry, card: Card) -> str:

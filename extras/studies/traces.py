@@ -1,4 +1,4 @@
-"""Measures LOWAT=auto on synthetic traces: `make traces` fills docs/measured/traces.md, and a section of auto.md."""
+"""Measures LOWAT=auto on synthetic traces: `make traces` fills docs/measured/traces.md."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,12 @@ from statistics import mean, median
 
 import priolab
 from priolab import Experiment, Run
-from priolab.analysis.reports.markdown import Table, places, with_places
+from priolab.analysis.reports.markdown import Table
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.study import Findings, Study, document_of
+from priolab.experiments.commands.study import Findings, Study
 from priolab.experiments.execution.cli_request import joined_words
 from priolab.netem.trace_generator import KINDS, synthetic
 
-_EVEN_PLACE = "even"
 _SEEDS = range(1, 6)
 _DURATION_MS = 20_000
 _FIXED = (4096, 16_384, 65_536, 131_072, 524_288)
@@ -58,19 +57,12 @@ def findings(even: Mapping[str, tuple[float, float]], arms: Sequence[TraceArms])
     head = ("trace", "LOWAT unset:", "best fixed value:", "auto:", *_REGRET, "goodput, of unset:")
     rows = tuple(_row(kind, [each for each in arms if each.kind == kind]) for kind in kinds)
     found = {
-        _EVEN_PLACE: Table(head=("", "trace:", "rate:"), rows=pairs).markdown(),
+        "even": Table(head=("", "trace:", "rate:"), rows=pairs).markdown(),
         "trace-seeds": str(len(arms) // len(kinds)),
         "trace-knobs": f"`{joined_words(_KNOBS)}`",
         "traces": Table(head=head, rows=rows).markdown(),
     }
-    auto = document_of("auto")
-    beside = {"auto.md": with_places(auto, places(auto) | about_auto(found)).encode()} if auto else {}
-    return Findings(places=found, beside=beside)
-
-
-def about_auto(traces: Mapping[str, str]) -> dict[str, str]:
-    """Returns those places of traces.md that auto.md has, too. traces: all places of traces.md, by name."""
-    return {name: text for name, text in traces.items() if name != _EVEN_PLACE}
+    return Findings(places=found)
 
 
 def _row(kind: str, arms: Sequence[TraceArms]) -> tuple[str, ...]:

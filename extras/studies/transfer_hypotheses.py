@@ -34,12 +34,11 @@ _CAP_BIT_S = 131_072 * 8 / _ROUND_TRIP_S
 
 def _round_trip(found: Found) -> Verdict:
     most = max(lost(found, f"{connection}, 128K", f"{connection}, unset") for connection in ("grown", "fresh"))
-    seen_bit_s, unset_bit_s = (found[name][GOODPUT] for name in ("grown, 128K", "grown, unset"))
+    seen_bit_s = found["grown, 128K"][GOODPUT]
     return Verdict(
         word=Word.FALSE if most < LOST else Word.TRUE if seen_bit_s < MUCH * _CAP_BIT_S else Word.PARTLY,
-        because=f"With LOWAT=131072 the file comes with {rate(seen_bit_s)}, {seen_bit_s / _CAP_BIT_S:.0f} times 128 KiB"
-        f" per round trip ({rate(_CAP_BIT_S)}); with LOWAT unset with {rate(unset_bit_s)}. On fresh connections and on"
-        f" grown ones LOWAT=131072 loses at most {max(most, 0):.1%} of the goodput.",
+        because=f"LOWAT=131072 loses at most {max(most, 0):.1%} of the goodput, which is {seen_bit_s / _CAP_BIT_S:.0f}"
+        f" times 128 KiB per round trip ({rate(_CAP_BIT_S)}).",
     )
 
 
@@ -71,20 +70,14 @@ def _system_wide(found: Found) -> Verdict:
     misses = alike(found, "two, neither set", "two, the other set", FIRST_BYTE)
     own = alike(found, "own option (h2o), unset", "own option (h2o), set", FIRST_BYTE)
     price = times(found, "one file, set", "one file, unset", WAKEUPS)
-    parts = [f"The sysctl makes the script {gain:.1f} times as early at a server in its own network namespace."]
+    parts = [f"The sysctl makes the script {gain:.1f} times as early at a server in its own namespace."]
     if misses:
-        neither, other, both = (
-            milliseconds(found[f"two, {name}"][FIRST_BYTE]) for name in ("neither set", "the other set", "both set")
-        )
-        parts.append(
-            f"It does not reach a server in another one: the script comes after {other} ({neither} with neither set,"
-            f" {both} with both)."
-        )
+        parts.append("It does not reach a server in another one.")
     if own:
-        parts.append("At a server that sets the option itself the script comes as early without it.")
+        parts.append("It gains nothing at a server that sets the option itself.")
     if price >= MUCH:
         unset, used = (counted(found[f"one file, {name}"][WAKEUPS]) for name in ("unset", "set"))
-        parts.append(f"A file alone, which has nothing to prioritize, pays: {used} wake-ups per MB, not {unset}.")
+        parts.append(f"A file alone pays: {used} wake-ups per MB, not {unset}.")
     falls_short = misses or own or price >= MUCH
     return Verdict(
         word=Word.FALSE if gain < MUCH else Word.PARTLY if falls_short else Word.TRUE, because=" ".join(parts)
@@ -145,17 +138,17 @@ def _smaller(found: Found) -> Verdict:
     wasted = price >= MUCH and alike(found, "1K", "4K", FIRST_BYTE)
     slower = lost(found, "slow server, 4K", "slow server, 256K")
     later = times(found, "bbr, 1K", "bbr, 16K", FIRST_BYTE)
-    first_bytes = ", ".join(f"{milliseconds(found[name][FIRST_BYTE])} ({name})" for name in _SMALLER)
+    first_bytes = " and ".join(f"{milliseconds(found[name][FIRST_BYTE])} ({name})" for name in ("4K", "1K"))
     parts = [f"The script comes after {first_bytes}."]
     if wasted:
-        parts.append(f"From 4K to 1K it gains nothing, and costs {price:.1f} times as many wake-ups.")
+        parts.append(f"1K gains nothing, and costs {price:.1f} times as many wake-ups.")
     if slower >= LOST:
         goodputs = (rate(found[f"slow server, {name}"][GOODPUT]) for name in ("4K", "256K"))
         parts.append("A server that needs 10 ms after each wake-up has {} with 4K and {} with 256K.".format(*goodputs))
     if later >= 1 and not alike(found, "bbr, 1K", "bbr, 16K", FIRST_BYTE):
         first, other = (milliseconds(found[f"bbr, {name}"][FIRST_BYTE]) for name in ("1K", "16K"))
         parts.append(
-            f"With BBR and a long round trip the script even comes later: after {first} with 1K, and {other} with 16K."
+            f"With BBR and a long round trip the script comes even later: after {first} with 1K, {other} with 16K."
         )
     return Verdict(word=Word.FALSE if len(parts) > 1 else Word.TRUE, because=" ".join(parts))
 
@@ -213,13 +206,11 @@ def _sndbuf(found: Found) -> Verdict:
         else "It does not: the script comes later, or the file is slower."
     ]
     if stuck:
-        parts.append(
-            f"But it does not undo a buffer that is too small: with both the file has {rate(both_far[GOODPUT])}."
-        )
+        parts.append(f"It does not undo a buffer that is too small: with both the file has {rate(both_far[GOODPUT])}.")
     if larger:
         parts.append(
-            f"Nor does it limit the memory for bytes on their way: the send buffer has at most"
-            f" {kibibytes(set_far[MEMORY])}, with SO_SNDBUF {kibibytes(fixed_far[MEMORY])}."
+            f"Nor does it limit the memory for bytes on their way: the send buffer has {kibibytes(set_far[MEMORY])},"
+            f" with SO_SNDBUF {kibibytes(fixed_far[MEMORY])}."
         )
     return Verdict(
         word=Word.FALSE if not (sooner and full) else Word.PARTLY if stuck or larger else Word.TRUE,

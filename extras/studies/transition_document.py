@@ -7,24 +7,22 @@ from typing import Any
 
 from priolab.analysis.loads.verdict import NO_ORDER
 from priolab.analysis.reports.markdown import Table, filled
-from priolab.common.amounts import kibibytes, seconds
+from priolab.common.amounts import kibibytes
 
 _TREE, _FIELD = "RFC 7540", "RFC 9218"
 _UNSET = "none"
-_SIGNALS_HEAD = ("resource", "RFC 7540, in HEADERS", "RFC 9218, header field", "then")
-_PAGE_HEAD = ("browser", "front", "reads", "LOWAT", "verdict", "first:", "complete:", "others:")
+_SIGNALS_HEAD = ("resource", "RFC 7540: weight", "RFC 9218: header field", "then")
+_SETTINGS = "SETTINGS_NO_RFC7540_PRIORITIES"
+_FRAMES = "PRIORITY and PRIORITY_UPDATE frames"
+_SENT_HEAD = ("browser", _SETTINGS, _FRAMES, f"told: {_FRAMES}", "told: HEADERS have", "window of a stream:")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Front:
-    """A front. reads: the RFC whose priorities it follows. moved_from: the same server's version that follows RFC 7540.
-
-    moved_from is None if the server has no such version, or is one.
-    """
+    """A front. reads: the RFC whose priorities it follows."""
 
     server: str
     reads: str
-    moved_from: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,24 +51,42 @@ def places(
     sent: Mapping[str, Sent], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]], pages: Sequence[str]
 ) -> dict[str, str]:
     """Returns the marked places. sent: by CLIENT. arms: the arms of the summaries. pages: the pages' names."""
-    found = {f"{client}-{place}": text for client, each in sent.items() for place, text in _signals(each)}
+    found = {
+        "sent": Table(head=_SENT_HEAD, rows=tuple(_said(client, each) for client, each in sent.items())).markdown(),
+        "fronts": filled("; ".join(_reading(reads, fronts) for reads in (_TREE, _FIELD))),
+    }
+    for client, each in sent.items():
+        requests = _first_load(each.browser)
+        columns = len(_SIGNALS_HEAD) - (not any(request["later"] for request in requests))
+        rows = tuple(_signal(request)[:columns] for request in requests)
+        found[f"{client}-product"] = each.browser["product"]
+        found[f"{client}-signals"] = Table(head=_SIGNALS_HEAD[:columns], rows=rows).markdown()
+    lowats = tuple(dict.fromkeys(case.lowat for case in arms))
+    named = [f"LOWAT{' unset' if lowat == _UNSET else f'={lowat}'}" for lowat in lowats]
+    medians = [(page, client, *_medians(page, client, lowats, fronts, arms)) for page in pages for client in sent]
+    head = (f"{name}, {reads}:" for name in named for reads in (_TREE, _FIELD))
+    found["medians"] = Table(head=("page", "browser", *head), rows=tuple(medians)).markdown()
+    head = (each for name in named for each in (name, "first:", "complete:", "others:"))
+    page_head = ("browser", "front", *head)
     for page in pages:
-        told = (each for client in sent for each in _told(page, client, sent[client].browser["product"], fronts, arms))
-        found[f"{page}-moves"] = "\n".join(filled(f"- {each}", hanging="  ") for each in told)
-        found[page] = Table(head=_PAGE_HEAD, rows=tuple(_rows(page, sent, fronts, arms))).markdown()
+        rows = tuple(
+            (f"`{client}`", f"`{front.server}`", *_cells(arms, page, client, front, lowats))
+            for client in sent
+            for front in fronts
+        )
+        found[page] = Table(head=page_head, rows=rows).markdown()
     return found
 
 
-def _signals(sent: Sent) -> Iterator[tuple[str, str]]:
-    """Yields the places about a browser's signals: their names, and their texts."""
+def _reading(reads: str, fronts: Iterable[Front]) -> str:
+    return f"{reads}: {', '.join(f'`{front.server}`' for front in fronts if front.reads == reads)}"
+
+
+def _said(client: str, sent: Sent) -> tuple[str, ...]:
     browser = sent.browser
-    yield "product", browser["product"]
-    yield "signals", Table(head=_SIGNALS_HEAD, rows=tuple(map(_signal, _first_load(browser)))).markdown()
-    yield "settings", "sends" if browser["no_rfc7540_priorities"] else "does not send"
-    yield "frames", _frames(browser)
-    yield "told-frames", _frames(sent.told)
-    yield "told", _still(sent.told)
-    yield "window", kibibytes(browser["stream_window_bytes"])
+    settings = "sent" if browser["no_rfc7540_priorities"] else "not sent"
+    frames = _frames(browser), _frames(sent.told)
+    return f"`{client}`", settings, *frames, _still(sent.told), kibibytes(browser["stream_window_bytes"])
 
 
 def _signal(request: Mapping[str, Any]) -> tuple[str, ...]:
@@ -93,75 +109,47 @@ def _called(request: Mapping[str, Any]) -> str:
 def _position(said: Mapping[str, Any]) -> str:
     if said["weight"] is None:
         return ""
-    on = said["depends_on"] or (f"stream {said['parent_stream_id']}" if said["parent_stream_id"] else "the root")
-    return f"weight {said['weight']}{', exclusive' if said['exclusive'] else ''}, on {on}"
+    parent = said["depends_on"] or (f"stream {said['parent_stream_id']}" if said["parent_stream_id"] else "")
+    on = f", on {parent}" if parent else ""
+    return f"{said['weight']}{', exclusive' if said['exclusive'] else ''}{on}"
 
 
 def _later(said: Mapping[str, Any]) -> str:
-    return f"PRIORITY_UPDATE `{said['field']}`" if said["field"] is not None else f"PRIORITY {_position(said)}"
+    return f"PRIORITY_UPDATE `{said['field']}`" if said["field"] is not None else f"PRIORITY weight {_position(said)}"
 
 
 def _still(told: Mapping[str, Any]) -> str:
-    """Returns what the browser does once it knows the front's SETTINGS; the first request may come before them."""
+    """Returns what the browser sends once it knows the front's SETTINGS; the first request may come before them."""
     later = [request for request in told["requests"] if request["load"] > 1]
     if any(request["weight"] is not None for request in later):
-        return "still sends weights"
-    if any(request["field"] is not None for request in later):
-        return "sends no weights"
-    return (
-        "sends neither weights nor header fields once it has these SETTINGS. So it asks such a front for no order, and"
-        " the tables below say so"
-    )
+        return "weights"
+    return "no weights" if any(request["field"] is not None for request in later) else "no weights, no header field"
 
 
 def _frames(browser: Mapping[str, Any]) -> str:
-    numbers = (f"{browser['frames_sent'].get(kind, 0) or 'no'} {kind}" for kind in ("PRIORITY", "PRIORITY_UPDATE"))
-    return f"{' and '.join(numbers)} frames"
+    return " and ".join(f"{browser['frames_sent'].get(kind, 0)}" for kind in ("PRIORITY", "PRIORITY_UPDATE"))
 
 
-def _rows(
-    page: str, clients: Iterable[str], fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]]
-) -> Iterator[tuple[str, ...]]:
-    for client in clients:
-        for front in fronts:
-            for case, arm in arms.items():
-                if (case.page, case.client, case.server) == (page, client, front.server):
-                    times = ("first_byte_ms", "important_last_byte_ms", "others_last_byte_ms")
-                    lowat = "unset" if case.lowat == _UNSET else case.lowat
-                    named = (f"`{client}`", f"`{front.server}`", front.reads, lowat, _verdict(arm))
-                    yield (*named, *(seconds(arm[name]) for name in times))
-
-
-def _verdict(arm: Mapping[str, Any]) -> str:
-    return f"{arm['verdict']}{': asked for no order' if arm['verdict_reason'] == NO_ORDER else ''}"
-
-
-def _told(
-    page: str, client: str, product: str, fronts: Sequence[Front], arms: Mapping[Case, Mapping[str, Any]]
+def _cells(
+    arms: Mapping[Case, Mapping[str, Any]], page: str, client: str, front: Front, lowats: Iterable[str]
 ) -> Iterator[str]:
-    """Yields the sentences about a page and a browser, with figures from the arms."""
-    ends = {
-        (case.server, case.lowat): arm["important_last_byte_ms"]
-        for case, arm in arms.items()
-        if (case.page, case.client) == (page, client)
-    }
-    by_lowat = {}
-    for lowat in dict.fromkeys(lowat for _, lowat in ends):
-        by_lowat[lowat] = [
-            median(ends[front.server, lowat] for front in fronts if front.reads == reads) for reads in (_TREE, _FIELD)
-        ]
-    words = [
-        f"with LOWAT {'unset' if lowat == _UNSET else f'at {lowat}'} after {seconds(before)} at the fronts that read"
-        f" {_TREE}, and after {seconds(after)} at those that read {_FIELD}"
-        for lowat, (before, after) in by_lowat.items()
-    ]
-    yield f"With {product} the important resources are complete {'; '.join(words)} (medians)."
-    for front in fronts:
-        if front.moved_from is None:
-            continue
-        moves = [
-            f"from {seconds(ends[front.moved_from, lowat])} to {seconds(ends[front.server, lowat])}"
-            f" with LOWAT {'unset' if lowat == _UNSET else f'at {lowat}'}"
-            for lowat in by_lowat
-        ]
-        yield f"`{front.moved_from}` to `{front.server}`, {product}: complete {', '.join(moves)}."
+    """Yields the verdict and the times in seconds, for each LOWAT."""
+    for lowat in lowats:
+        arm = arms[Case(page=page, client=client, server=front.server, lowat=lowat)]
+        yield "no order" if arm["verdict_reason"] == NO_ORDER else str(arm["verdict"])
+        for name in ("first_byte_ms", "important_last_byte_ms", "others_last_byte_ms"):
+            yield f"{arm[name] / 1000:.2f}"
+
+
+def _medians(
+    page: str, client: str, lowats: Iterable[str], fronts: Iterable[Front], arms: Mapping[Case, Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yields in seconds, for each LOWAT, the median last byte of the important resources at the fronts of each RFC."""
+    for lowat in lowats:
+        for reads in (_TREE, _FIELD):
+            of = [
+                Case(page=page, client=client, server=each.server, lowat=lowat)
+                for each in fronts
+                if each.reads == reads
+            ]
+            yield f"{median(arms[case]['important_last_byte_ms'] for case in of) / 1000:.2f}"

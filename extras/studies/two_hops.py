@@ -46,7 +46,7 @@ _GROUPS: Mapping[str, tuple[Layer, ...]] = {
     "to the client:": (Layer.QUEUE, Layer.PROPAGATION, Layer.RECOVERY, Layer.RECORD, Layer.UNEXPLAINED),
 }
 """The layers of the ledger by the hop to which they belong."""
-_HEAD = ("LOWAT", "VIA_LOWAT", "verdict", "script first byte:", "possible:", *_GROUPS, "longest part")
+_HEAD = ("LOWAT and VIA_LOWAT", "verdict", "script first byte:", "possible:", *_GROUPS, "longest part")
 
 
 def measure(name: str, results: Path, report: Report) -> Experiment:
@@ -66,10 +66,13 @@ def arms(name: str) -> list[Arm]:
 
 
 def place(name: str, arms: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the command of a case and the table of its arms. arms: those of the experiment's summary."""
+    """Returns the command of a case and the table of its arms; arms with equal results share a row.
+
+    arms: those of the experiment's summary.
+    """
     knobs = {**CASES[name], **dict.fromkeys(("LOWAT", "VIA_LOWAT"), f"none,{_LOWAT}")}
     rows = tuple(_row(lowats, arm) for lowats, arm in zip(_LOWATS, arms, strict=True))
-    return f"    make experiment {joined_words(knobs)}\n\n{Table(head=_HEAD, rows=rows).markdown()}"
+    return f"    make experiment {joined_words(knobs)}\n\n{Table(head=_HEAD, rows=rows).merged().markdown()}"
 
 
 def _row(lowats: Sequence[str], arm: Mapping[str, Any]) -> tuple[str, ...]:
@@ -77,7 +80,7 @@ def _row(lowats: Sequence[str], arm: Mapping[str, Any]) -> tuple[str, ...]:
     hops_ms = (sum(parts_ms.get(layer, 0) for layer in layers) for layers in _GROUPS.values())
     times_ms = (arm["first_byte_ms"], arm["oracle"]["first_byte_ms"], *hops_ms)
     return (
-        *(lowat.replace("none", "unset") for lowat in lowats),
+        " and ".join(lowat.replace("none", "unset") for lowat in lowats),
         arm["verdict"],
         *(f"{time_ms / 1000:.2f}" for time_ms in times_ms),
         longest_part(arm["ledger"]),

@@ -79,17 +79,15 @@ def _groups() -> Table:
 
 
 def _first_bytes(crowd: Mapping[str, Sequence[Trial]]) -> Table:
-    rows = [
-        (
-            group.name,
-            arm,
-            _ms(trials, lambda trial, name=group.name: trial.first_byte_s(name)),  # type: ignore[misc]
-            _ms(trials, lambda trial, name=group.name: trial.late_first_byte_s(name)),  # type: ignore[misc]
-        )
-        for group in CROWD
-        for arm, trials in crowd.items()
-    ]
-    return Table(head=("clients", "LOWAT", "median first byte:", "95th percentile:"), rows=tuple(rows))
+    rows = [(arm, *(_first_byte(trials, group.name) for group in CROWD)) for arm, trials in crowd.items()]
+    return Table(head=("LOWAT", *(f"{group.name}:" for group in CROWD)), rows=tuple(rows))
+
+
+def _first_byte(trials: Sequence[Trial], group: str) -> str:
+    """Returns the median and the 95th percentile of a group's connections."""
+    median_s = _middle(trials, lambda trial: trial.first_byte_s(group))
+    late_s = _middle(trials, lambda trial: trial.late_first_byte_s(group))
+    return f"{median_s * 1000:.0f}, {late_s * 1000:.0f} ms"
 
 
 def _costs(crowd: Mapping[str, Sequence[Trial]]) -> Table:
@@ -117,10 +115,6 @@ def _memory(trial: Trial) -> float:
 
 def _middle(trials: Sequence[Trial], value: Callable[[Trial], float]) -> float:
     return median(value(trial) for trial in trials)
-
-
-def _ms(trials: Sequence[Trial], value: Callable[[Trial], float]) -> str:
-    return f"{_middle(trials, value) * 1000:.0f} ms"
 
 
 def _measure(results: Path, report: Report) -> Findings:

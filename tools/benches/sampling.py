@@ -43,8 +43,8 @@ def table(scratch: Path) -> tuple[list[str], list[tuple[str, list[str]]]]:
             [f"{each.moves:,}" for each in shown],
             [f"{each.largest_bytes:,}" for each in shown],
         )
-        rows.append((name, [cell for column in columns for cell in column]))
-    return [f"{head}: `{way}`" for head in heads for way in _WAYS], rows
+        rows.append((name, ["; ".join(dict.fromkeys(column)) for column in columns]))
+    return [f"{head}: {'; '.join(_WAYS)}" for head in heads], rows
 
 
 def compared(scratch: Path) -> Iterator[tuple[str, list[Shown]]]:

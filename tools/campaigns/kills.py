@@ -26,6 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from priolab.analysis.reports.markdown import Table, filled
 from priolab.common.descriptors import with_descendants
 from priolab.common.process import supervisor
 from tests.support.endings import Traces, words_of
@@ -282,18 +283,20 @@ def _docker(*words: str) -> list[str]:
 
 
 def _table(trials: list[Trials]) -> str:
-    rows = [(each.fabric, kind, tally) for each in trials for kind, tally in sorted(each.tallies.items())]
-    lines = [
-        f"{sum(tally.kills for _, _, tally in rows)} kills by `make kills`; each has a number that decides which",
-        "process is killed, and when.",
-        "",
-        "| fabric | killed process | kills | left something | ok, but wrong | longest time to the lab's end |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
-    for fabric, kind, tally in sorted(rows, key=lambda row: row[:2]):
-        left, falsely_ok = len(tally.left), len(tally.falsely_ok)
-        lines.append(f"| {fabric} | {kind} | {tally.kills} | {left} | {falsely_ok} | {tally.slowest_s:.1f} s |")
-    return "\n".join(lines) + "\n"
+    tallies = [tally for each in trials for tally in each.tallies.values()]
+    left, falsely_ok = (sum(len(getattr(each, name)) for each in tallies) for name in ("left", "falsely_ok"))
+    told = (
+        f"{sum(each.kills for each in tallies)} kills by `make kills`; a kill's number decides which process is killed,"
+        f" and when. {left} left something, {falsely_ok} were ok, but wrong."
+    )
+    kinds = sorted({kind for each in trials for kind in each.tallies})
+    rows = tuple((kind, *(_cell(each.tallies.get(kind)) for each in trials)) for kind in kinds)
+    table = Table(head=("killed process", *(f"{each.fabric}:" for each in trials)), rows=rows)
+    return f"{filled(told)}\n\n{table.markdown()}\n"
+
+
+def _cell(tally: Tally | None) -> str:
+    return f"{tally.kills}, {tally.slowest_s:.1f} s" if tally else ""
 
 
 if __name__ == "__main__":

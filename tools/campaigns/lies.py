@@ -23,6 +23,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+from priolab.analysis.reports.markdown import Table, filled
 from priolab.netem import calibration
 from priolab.proxy.server import catalogue
 from priolab.testbed import keep_guests
@@ -64,7 +65,6 @@ class Tally:
 
 
 INVALID, FAILED, SAME, BELIEVED = "invalid", "failed", "the same", "believed"
-_OUTCOMES = (INVALID, FAILED, SAME, BELIEVED)
 
 
 def main() -> int:
@@ -218,18 +218,22 @@ exec {real} "$@"
 
 
 def _table(tallies: Mapping[str, Mapping[str, Tally]]) -> str:
-    total = sum(sum(each.outcomes.values()) for of in tallies.values() for each in of.values())
-    lines = [
-        f"{total} deviations by `make lies`; a run's number decides what is changed, where and when.",
-        "",
-        "| fabric | what is changed | deviations | invalid | failed | the same times | believed |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
-    for fabric, of in tallies.items():
-        for kind, tally in sorted(of.items()):
-            counts = " | ".join(str(tally.outcomes[each]) for each in _OUTCOMES)
-            lines.append(f"| {fabric} | {kind} | {sum(tally.outcomes.values())} | {counts} |")
-    return "\n".join(lines) + "\n"
+    outcomes = sum((each.outcomes for of in tallies.values() for each in of.values()), Counter[str]())
+    told = (
+        f"{outcomes.total()} deviations by `make lies`; a run's number decides what is changed, where and when."
+        f" {outcomes[BELIEVED]} were believed."
+    )
+    kinds = sorted({kind for of in tallies.values() for kind in of})
+    rows = tuple((kind, *(_cell(of.get(kind)) for of in tallies.values())) for kind in kinds)
+    table = Table(head=("what is changed", *(f"invalid, {fabric}:" for fabric in tallies)), rows=rows)
+    return f"{filled(told)}\n\n{table.merged().markdown()}\n"
+
+
+def _cell(tally: Tally | None) -> str:
+    if tally is None:
+        return ""
+    others = (f", {count} {what}" for what in (FAILED, BELIEVED) if (count := tally.outcomes[what]))
+    return f"{tally.outcomes[INVALID]} of {tally.outcomes.total()}{''.join(others)}"
 
 
 if __name__ == "__main__":

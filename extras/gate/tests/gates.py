@@ -59,7 +59,8 @@ def _batch(faults: list[Fault], repeat: int, seed: int, right: Counter[Fault], m
 def _write(right: Counter[Fault], made: Counter[Fault], took_s: float) -> None:
     told = f"{made.total()} gates by `make gates`, of ten runs in the guest each, in {took_s / 60:.0f} minutes."
     rows = tuple((fault if fault in NAMES else "sound", str(count), str(right[fault])) for fault, count in made.items())
-    write("gates", f"{told}\n\n{Table(head=('front', 'gates:', 'judged rightly:'), rows=rows).markdown()}\n")
+    table = Table(head=("each of", "gates:", "judged rightly:"), rows=rows).merged()
+    write("gates", f"{told}\n\n{table.markdown()}\n")
 
 
 if __name__ == "__main__":

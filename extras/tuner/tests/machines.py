@@ -169,22 +169,20 @@ def _following(decisions: Sequence[Decision]) -> dict[str, Any]:
     return {"decisions": len(decisions), "follow": sum(map(follows, decisions))}
 
 
-def _of_package(found: Mapping[str, Found]) -> Table:
-    """Return the table of what the package does in each machine."""
-    head = ("Debian", "Linux", "systemd", "the package", "tunes again after a kill:", "after its process stopped:")
+def _of_machines(found: Mapping[str, Found]) -> Table:
+    """Return the table of what the package does in each machine, and of the decisions that have to be the same."""
+    head = ("machine", "Linux", "systemd", "the package", "tunes again after a kill:", "after its process stopped:")
     keys = ("kernel", "systemd", "result", "after a kill", "after a stop")
-    rows = [(suite, *(str(each.get(key, "")) for key in keys)) for suite, each in found.items()]
-    return Table(head=head, rows=tuple(rows))
-
-
-def _of_decisions(found: Mapping[str, Found]) -> Table:
-    """Return the table of decisions that have to be the same."""
-    rows = []
-    for name, each in found.items():
-        numbers = [_INPUTS if each["replayed"] else 0, each["decisions"], each["follow"]]
-        rows.append((name, each["kernel"], *(f"{number:,}" for number in numbers)))
-    head = ("machine", "Linux", "inputs replayed as by the oracle:", "decisions on connections:", "that follow:")
-    return Table(head=head, rows=tuple(rows))
+    rows = [
+        (
+            name,
+            *(str(each.get(key, "")) for key in keys),
+            f"{_INPUTS if each['replayed'] else 0:,}",
+            f"{each['follow']} of {each['decisions']}",
+        )
+        for name, each in found.items()
+    ]
+    return Table(head=(*head, "inputs replayed:", "decisions that follow:"), rows=tuple(rows))
 
 
 def _of_errors(found: Sequence[Found]) -> Table:
@@ -193,7 +191,7 @@ def _of_errors(found: Sequence[Found]) -> Table:
     names = ("Linux 5.10", *version_1, "without root", "without BTF")
     said = {name: each[name] for each in found for name in names if name in each}
     rows = tuple((name, _CODE.sub("", line)) for name, line in said.items())
-    return Table(head=("where", "what it says"), rows=rows)
+    return Table(head=("where", "what it says"), rows=rows).merged()
 
 
 def _of_sockets(found: Mapping[str, Found]) -> Table:
@@ -227,7 +225,7 @@ def main() -> int:
         print(f"tuner-machines: {error}", file=sys.stderr)
         return 1
     errors = [each for suite in found.values() for each in suite.values()]
-    tables = (_of_package(machines), _of_decisions(decisions), _of_errors(errors))
+    tables = (_of_machines(decisions), _of_errors(errors))
     write("tuner-machines", "\n\n".join(each.markdown() for each in tables) + "\n")
     document = with_places(_DOCUMENT.read_text(), {"sockets": _of_sockets(machines).markdown()})
     _DOCUMENT.write_text(document)

@@ -34,10 +34,11 @@ def test_the_servers_are_those_of_the_matrix(recorded: Sequels) -> None:
     assert matrix is not None
     servers = fronts(matrix)
     assert list(recorded) == [name for name, buffering in servers if buffering == "on"]
-    text = (DOCS / "late-urgent.md").read_text()
+    marked = places((DOCS / "late-urgent.md").read_text())
     for name, buffering in servers:
         named = f"| `{name}`, `BUFFERING=off` |" if buffering == "off" else f"| `{name}` |"
-        assert text.count(named) == (4 if buffering == "off" else 5), name
+        assert [marked[each].count(named) for each in ("late", "pieces")] == [1, 1], name
+        assert marked["equals"].count(f"`{name}`") == 1
 
 
 def test_the_probes_are_whole(recorded: Sequels) -> None:

@@ -52,15 +52,15 @@ FOUND = {"good": SOUND, "blind": cases(TURNS, TURNS, TURNS, BACK), "odd": cases(
 
 
 def test_sentences() -> None:
-    """The sentences count the servers that do as RFC 9218 says, name them, and say what the others do."""
+    """The sentences count the servers that do as RFC 9218 says, and say what the others do."""
     both, neither, mixed = (paragraph.replace("\n", " ") for paragraph in reading(FOUND))
     assert both == (
-        "2 of 3 servers share the window between incremental responses: `good`, `odd`. The others: `blind`: the first,"
-        " then the second."
+        "2 of 3 servers share the window between incremental responses. The others: `blind`: the first, then the"
+        " second."
     )
     assert neither == (
-        "2 of 3 servers send one response after the other, in the order of the requests: `good`, `blind`. The others:"
-        " `odd`: shared 50:50 %, 8 KiB at a time."
+        "2 of 3 servers send one response after the other, in the order of the requests. The others: `odd`: shared"
+        " 50:50 %, 8 KiB at a time."
     )
     assert mixed == (
         "*An incremental response and another one*: the incremental one waits until the other is complete: `good`; the"
@@ -74,10 +74,10 @@ def test_nobody() -> None:
     blind, *_ = reading({"blind": FOUND["blind"]})
     assert blind.startswith("0 of 1 servers share the window between incremental responses. The others: `blind`: ")
     sound, *_ = reading({"good": SOUND})
-    assert sound == "1 of 1 servers share the window between incremental responses: `good`."
+    assert sound == "1 of 1 servers share the window between incremental responses."
 
 
 def test_the_table_and_the_frames() -> None:
-    """The table has a row for each server, and the frames can be read back."""
+    """The table has a row for each server that does as no other, and the frames can be read back."""
     assert len(table(FOUND).splitlines()) == 2 + len(FOUND)
     assert sequels_from(json.loads(dumped(FOUND))) == FOUND

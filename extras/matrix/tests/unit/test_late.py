@@ -46,7 +46,7 @@ def test_an_invalid_run() -> None:
     """An invalid run has a row without numbers, and its reason in a sentence; no sentence judges it."""
     case = Case(server="apache@sid", buffering="on", lowat="16384")
     told = places({case: {INVALID: "the request came late"}}, {case: {INVALID: "too"}}, {}, "nginx")
-    assert "| `apache@sid` | 16384 | invalid |  |  |  |" in told["late"]
+    assert "| `apache@sid` | invalid |  |  |  |" in told["late"]
     assert told["late-invalid"].endswith("does not judge: `apache@sid`, LOWAT=16384: the request came late.")
     assert told["late-kept"] == ""
     assert told.keys() == marked(document_of("late-urgent")).keys()

@@ -13,14 +13,14 @@ from priolab.extras.studies.transition import CLIENTS
 from tests.support.shared_runs import Runs
 
 _DOCUMENT = ROOT / "docs/measured/transition.md"
-_ROW = re.compile(r"\| (\w+)(?:, (\w+))? \| (?:weight (\d+).*?)? ?\| (?:`(.*?)`)? ?\| (.*?) ?\|", re.ASCII)
+_ROW = re.compile(r"\| (\w+)(?:, (\w+))? \| (?:(\d+).*?)? ?\| (?:`(.*?)`)? ?\|(?: .*? ?\|)?", re.ASCII)
 _IN_VIEW = ("image", "image-high", "image-low")
 """Resources whose priority depends on whether the browser knows already that they are in view."""
 
 
 def _documented(client: str) -> dict[str, tuple[str | None, str | None]]:
     """Returns weight and header field by resource, as the document has them for a browser."""
-    section = _DOCUMENT.read_text().partition(f"(`CLIENT={client}`)")[2].partition("\nThe browser ")[0]
+    section = _DOCUMENT.read_text().partition(f"(`CLIENT={client}`)")[2].partition("<!-- end -->\n\n")[0]
     found = (_ROW.fullmatch(line) for line in section.splitlines())
     return {f"{row[1]}-{row[2]}" if row[2] else row[1]: (row[3], row[4]) for row in found if row}
 

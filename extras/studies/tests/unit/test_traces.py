@@ -1,8 +1,8 @@
-"""Tests of the figures about traces, which two documents have."""
+"""Tests of the figures about traces."""
 
 from priolab.analysis.reports.markdown import places
 from priolab.experiments.commands.study import document_of
-from priolab.extras.studies.traces import TraceArms, about_auto, findings
+from priolab.extras.studies.traces import TraceArms, findings
 
 _ARMS = [
     TraceArms(kind="lte", first_byte_ms={"none": 900.0, "4096": 300.0, "16384": 250.0, "auto": 270.0}, goodput=0.99),
@@ -18,15 +18,6 @@ def test_regret_is_against_the_best_value_of_each_trace() -> None:
     assert row == "| lte | 800 ms | 225 ms (4096, 16384) | 230 ms | 5 ms | 20 ms | 100.0% |"
 
 
-def test_both_documents_get_the_same_figures() -> None:
-    """The study fills traces.md, and the places of auto.md that are about traces; the others of auto.md stay."""
-    found = findings({"script": (1.0, 2.0)}, _ARMS)
-    assert found.places.keys() == places(document_of("traces")).keys()
-    before, after = (places(text) for text in (document_of("auto"), found.beside["auto.md"].decode()))
-    assert after == before | about_auto(found.places)
-
-
-def test_both_documents_have_the_same_section() -> None:
-    """docs/measured/auto.md has the figures about LOWAT=auto of docs/measured/traces.md."""
-    auto, traces = (places(document_of(name)) for name in ("auto", "traces"))
-    assert about_auto(traces).items() <= auto.items()
+def test_the_places_are_those_of_the_document() -> None:
+    """The study fills all places of traces.md."""
+    assert findings({"script": (1.0, 2.0)}, _ARMS).places.keys() == places(document_of("traces")).keys()

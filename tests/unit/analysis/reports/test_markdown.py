@@ -29,6 +29,13 @@ def test_a_table() -> None:
     assert made.splitlines() == ["|  | time |", "| --- | ---: |", "| a&#124;b | 1 s |"]
 
 
+def test_rows_that_differ_in_one_column() -> None:
+    """Rows that differ in one column alone are one row, at the place of the first."""
+    made = Table(head=("", "b:", "c"), rows=(("x", "1", "p"), ("y", "1", "q"), ("x", "2", "p")))
+    assert made.merged(1).rows == (("x", "1; 2", "p"), ("y", "1", "q"))
+    assert made.merged().rows == made.rows
+
+
 def test_places() -> None:
     """A place is in a line or in lines of its own, and may be empty. What else the document has stays."""
     assert places(_DOCUMENT) == {"near": "2 of 3", "table": "| a |\n| --- |", "losses": ""}
