@@ -33,7 +33,11 @@ def _others() -> Iterator[str]:
     """Yield every file in the packages' folders that is neither Python nor of tests."""
     for name in FOLDERS.values():
         for file in (ROOT / name).rglob("*"):
-            if file.is_file() and file.suffix not in (".py", ".pyc") and not {"node_modules", "tests"} & {*file.parts}:
+            if (
+                file.is_file()
+                and file.suffix not in (".py", ".pyc")
+                and not {"node_modules", "tests"} & {*file.relative_to(ROOT).parts}
+            ):
                 yield str(file.relative_to(ROOT))
 
 
@@ -43,7 +47,7 @@ def test_all_packages_are_named() -> None:
         ".".join(("priolab", *file.parent.relative_to(ROOT).parts))
         for name in FOLDERS.values()
         for file in (ROOT / name).rglob("__init__.py")
-        if "tests" not in file.parts
+        if "tests" not in file.relative_to(ROOT).parts
     }
     assert set(TOOLS["packages"]) == there | {"priolab", "priolab.backend"}
 
