@@ -216,95 +216,10 @@ _MANY = page_of_parts(
     part("video", after="html", urgency=5, depends_on="style", weight=3),
     part("late", after="html", urgency=3),
 )
-_NAMES = [each.name for each in _MANY.resources]
 
 
 def said_of_many(text: str, priorities: Priorities = Priorities.SPDY) -> Saying:
     return saying(parse(text), priorities.ranks(_MANY), priorities.opposite.ranks(_MANY), _MANY.resources)
-
-
-def test_plain_of_many() -> None:
-    """Each resource has its weight, and the parent that the page gives; with PRIORITY=swap there are no parents."""
-    assert {name: each.position for name, each in said_of_many("plain").requests.items()} == {
-        "html": Position(weight=256),
-        "photo": Position(weight=74),
-        "style": Position(weight=220),
-        "font": Position(weight=183),
-        "video": Position(weight=3, depends_on="style"),
-        "late": Position(weight=147),
-    }
-    swapped = said_of_many("plain", Priorities.SWAP).requests
-    assert {name: each.position.weight for name, each in swapped.items() if each.position} == {
-        "html": 256,
-        "photo": 183,
-        "style": 3,
-        "font": 74,
-        "video": 220,
-        "late": 147,
-    }
-    assert not any(each.position and each.position.depends_on for each in swapped.values())
-
-
-def test_header_of_many() -> None:
-    """The header field has the urgency even if it is the default, 3. With Chrome's tree it leaves the default out."""
-    assert {name: each.field for name, each in said_of_many("header").requests.items()} == {
-        "html": "u=0",
-        "photo": "u=5, i",
-        "style": "u=1",
-        "font": "u=2, i",
-        "video": "u=5",
-        "late": "u=3",
-    }
-    assert {name: each.field for name, each in said_of_many("chrome+header").requests.items()} == {
-        "html": "u=0",
-        "photo": "u=5, i",
-        "style": "u=1",
-        "font": "u=2, i",
-        "video": "u=7",  # the level of its weight
-        "late": "",
-    }
-
-
-def test_chrome_of_many() -> None:
-    """In Chrome's tree a stream's parent is the last open stream of its own level, or else of the nearest higher level.
-
-    `html` is complete when the client requests the others, and `style` is complete when the client requests `font`. So
-    both are no parents then, and `font` is requested after all others.
-    """
-    assert {
-        name: (each.position.depends_on, each.position.exclusive)
-        for name, each in said_of_many("chrome").requests.items()
-        if each.position
-    } == {
-        "html": (None, True),
-        "photo": (None, True),
-        "style": (None, True),
-        "font": (None, True),
-        "video": ("photo", True),
-        "late": ("style", True),
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "document", "first", "second"),
-    [
-        (
-            "firefox",
-            Position(weight=42, depends_on="urgent-start"),
-            Position(weight=32, depends_on="leader"),
-            Position(weight=22, depends_on="follower"),
-        ),
-        ("safari", Position(weight=256), Position(weight=24), Position(weight=8)),
-    ],
-)
-@pytest.mark.parametrize("priorities", [Priorities.SPDY, Priorities.SWAP])
-def test_trees_by_the_part_in_the_page(
-    text: str, document: Position, first: Position, second: Position, priorities: Priorities
-) -> None:
-    """The trees of Firefox and Safari distinguish only document, favoured resource, and other resource."""
-    favoured = priorities.favoured(_MANY)
-    for name, each in said_of_many(text, priorities).requests.items():
-        assert each.position == (document if name == "html" else first if name in favoured else second)
 
 
 @pytest.mark.parametrize("text", ["plain+reprioritize", "update", "header+update"])
@@ -319,17 +234,3 @@ def test_changes_of_many(text: str) -> None:
     assert [(each.position, each.field) for each in changes] == [
         (plain[each.resource].position, plain[each.resource].field) for each in changes
     ]
-
-
-def test_levels_of_many() -> None:
-    """Over SPDY each resource has a level, or none if no order is asked for."""
-    ranks = Priorities.SPDY.ranks(_MANY)
-    assert [levels(PLAIN, ranks, ranks, _MANY.resources).requests[name].level for name in _NAMES] == [0, 5, 1, 2, 7, 3]
-    silent = levels(PLAIN, {}, {}, _MANY.resources).requests
-    assert [silent[name].level for name in _NAMES] == [None] * 6
-
-
-@pytest.mark.parametrize("text", ALL)
-def test_silence_of_many(text: str) -> None:
-    """If no order is asked for, each resource is requested without signals."""
-    assert dict(said_of_many(text, Priorities.NONE).requests) == {name: Signals() for name in _NAMES}
