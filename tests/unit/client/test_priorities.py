@@ -73,15 +73,6 @@ def test_swapped_ranks_of_six() -> None:
     assert ranks["u0"].role is Role.SECOND
 
 
-def test_swapped_ranks_of_many_that_are_alike() -> None:
-    """With `swap` all twenty images get the same rank, which is above those of style sheet and script."""
-    news = _catalogued("news")
-    ranks = Priorities.SWAP.ranks(news)
-    assert {(rank.urgency, rank.weight) for name, rank in ranks.items() if name.startswith("image")} == {(1, 220)}
-    assert {(ranks[name].urgency, ranks[name].weight) for name in ("style", "app")} == {(5, 74)}
-    assert ranks["page"] == Priorities.SPDY.ranks(news)["page"]
-
-
 def test_swapped_ranks_depend_on_nothing() -> None:
     """With `swap` ranks have no dependencies, because a dependency expresses the page's order."""
     page = page_of_parts(part("a", depends_on="b"), part("b", important=True, urgency=0))
@@ -94,11 +85,3 @@ def test_swapped_ranks_depend_on_nothing() -> None:
 def test_the_level_of_a_weight(weight: int, level: int) -> None:
     """`level` is the SPDY level, of eight, whose weight is nearest."""
     assert Rank(role=Role.FIRST, urgency=3, incremental=False, weight=weight).level == level
-
-
-@pytest.mark.parametrize(
-    ("urgency", "incremental", "field"), [(0, False, "u=0"), (3, True, "u=3, i"), (7, False, "u=7")]
-)
-def test_the_header_field(urgency: int, field: str, *, incremental: bool) -> None:
-    """`field` is the value of RFC 9218's header field."""
-    assert Rank(role=Role.FIRST, urgency=urgency, incremental=incremental, weight=1).field == field
