@@ -14,6 +14,16 @@ def test_a_response_may_fail_to_begin() -> None:
     assert valve.turn([3, 5], begun=False, left_bytes=5000) == [Opening(3, 5000)]
 
 
+def test_the_first_stream_uses_up_the_connections_window() -> None:
+    """The first stream's window is enlarged by what is left of the connection's window.
+
+    No other window is enlarged until this data has arrived.
+    """
+    valve = Valve(100)
+    assert valve.turn([3, 5], begun=True, left_bytes=5000) == [Opening(3, 5000)]
+    assert valve.turn([3, 5], begun=True, left_bytes=100) == []
+
+
 def test_a_rest_may_be_left() -> None:
     """The steps begin when what is left of the connection's window is smaller than a step.
 

@@ -81,6 +81,7 @@ def test_every_lane_can_be_drawn(image: Pieces, script: Pieces, rate_bit_s: int 
         (1, 6, ["6 important", "o0"]),
         (1, 5, ["i0", "i1", "i2", "i3", "i4", "o0"]),
         (2, 5, ["i0", "i1", "i2", "i3", "i4", "2 others"]),
+        (5, 1, ["i0", "o0", "o1", "o2", "o3", "o4"]),
         (7, 6, ["6 important", "7 others"]),
         (6, 1, ["i0", "6 others"]),
     ],

@@ -57,6 +57,15 @@ def test_drop_tail_counts_the_packet_being_sent(delay_ns: int) -> None:
     assert (model.counters.dropped, model.counters.longest_queue_packets) == (7, 3)
 
 
+def test_byte_limit() -> None:
+    """A packet that would exceed the byte limit is dropped, but a smaller one after it still fits."""
+    model = Direction(rate_bit_s=8_000_000_000, limit_bytes=2000)
+    arrive(model, (0, FULL), (0, FULL), (0, bytes(486)), (0, b"x"))
+    assert departures(model) == [1514, 2000]
+    assert model.counters.dropped == 2
+    assert model.counters.longest_queue_bytes == 2000
+
+
 def test_limits_do_not_matter_without_a_rate() -> None:
     """No packet waits in a bottleneck without a rate."""
     model = Direction(delay_ns=5, limit_packets=1, limit_bytes=1)
@@ -146,6 +155,15 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     arrive(model, *((0, b"x") for _ in range(5)))
     assert departures(model) == [10, 10, 10]
     assert model.counters.refused == 2
+
+
+def test_a_packet_on_its_way_has_the_rate_it_will_find() -> None:
+    """The next departure takes a future change of the rate into account."""
+    model = Direction(rate_bit_s=1_000_000, delay_ns=10)
+    model.change(10, 10_000_000)
+    arrive(model, (0, FULL))
+    assert model.next_ns == 10 + FULL_NS // 10
+    assert departures(model) == [10 + FULL_NS // 10]
 
 
 def test_a_change_told_too_late_holds_from_the_next_packet() -> None:
