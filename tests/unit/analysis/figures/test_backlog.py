@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priolab.analysis.figures.backlog import backlog, bends, ticks
+from priolab.analysis.figures.backlog import backlog, bends, columns, ticks
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.events import Arrival
 from priolab.common.formats.samples import QueueSample, SocketSample
@@ -46,6 +46,12 @@ def test_without_arrivals_what_was_acknowledged_counts() -> None:
     looks = [sample(t_ms, sent=50_000, acked=49_000) for t_ms in range(0, 100, 10)]
     look = backlog(LOAD, layers(*looks, queue=15_140), until_s=1)[-1]
     assert (look.in_flight_bytes, look.queue_bytes) == (1000, 1000)
+
+
+def test_columns_keep_peaks() -> None:
+    """`columns` divides items by position into columns, and returns the largest item of each column, left to right."""
+    items = [(0.0, 1), (0.5, 9), (0.9, 2), (2.1, 3), (2.2, 3)]
+    assert columns(items, 1.0, lambda item: item[0], lambda item: item[1]) == [(0.5, 9), (2.1, 3)]
 
 
 @given(st.lists(st.integers(0, 3), max_size=20))
