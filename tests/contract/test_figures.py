@@ -165,18 +165,6 @@ def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
         assert sum(text.startswith("possible: ") for text in words(panel)) == 1
 
 
-@pytest.mark.parametrize("draw", [ledger_bar.draw, ledger_area.draw])
-def test_the_legend_names_the_layers(draw: Callable[[Experiment], Declaration | None], sampled: Experiment) -> None:
-    """The figures of the ledger have a legend of the layers, with their names and colours."""
-    layer_of = {name: layer for layer, name in NAMES.items()}
-    for panel in panels(draw(sampled)):
-        colour = panel[0][0]["encoding"]["color"]
-        painted = dict(zip(colour["scale"]["domain"], colour["scale"]["range"], strict=True))
-        named = [name for name in colour["legend"]["values"] if name != "received"]
-        assert len(named) >= 3
-        assert all(painted[name] == LAYERS[layer_of[name]] for name in named)
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_no_text_is_over_a_bar_or_another_text(name: str, sampled: Experiment, browsed: Experiment) -> None:
     """In each figure texts are beside bars, areas and other texts."""

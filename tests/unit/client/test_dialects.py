@@ -5,7 +5,7 @@ import pytest
 from priolab.client import dialects
 from priolab.client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
 from priolab.client.priorities import Priorities
-from priolab.common.formats.plan import Change, Position, Signals
+from priolab.common.formats.plan import Change, Position
 from tests.support.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
@@ -85,28 +85,6 @@ def test_swap_says_of_the_image_what_was_said_of_the_script(text: str) -> None:
         ]
 
 
-def test_plain() -> None:
-    """`plain` has Chrome's weights for SPDY's levels, all with the root as parent."""
-    assert positions("plain") == [Position(weight=256), Position(weight=147), Position(weight=183)]
-
-
-def test_chrome() -> None:
-    """In Chrome's tree a stream that is more urgent than image or script before it has the root as its parent.
-
-    A less urgent stream has the last more urgent stream as its parent. All dependencies are exclusive.
-    """
-    assert positions("chrome") == [
-        Position(weight=256, exclusive=True),
-        Position(weight=147, exclusive=True),
-        Position(weight=183, exclusive=True),
-    ]
-    assert positions("chrome", Priorities.SWAP) == [
-        Position(weight=256, exclusive=True),
-        Position(weight=183, exclusive=True),
-        Position(weight=147, depends_on=IMAGE, exclusive=True),
-    ]
-
-
 def test_firefox() -> None:
     """Firefox's tree has six groups; the script depends on the leaders, and the image on the followers."""
     assert [(each.stream_id, each.position.weight, each.position.depends_on) for each in said("firefox").groups] == [
@@ -182,17 +160,6 @@ def test_what_http3_cannot_say() -> None:
     for text in ("chrome", "header+no7540"):
         with pytest.raises(ValueError, match="no signals over HTTP/3"):
             dialects.fields(parse(text), *ranks(Priorities.SPDY), _PARTS)
-
-
-@pytest.mark.parametrize(
-    ("priorities", "expected"),
-    [(Priorities.SPDY, [0, 3, 2]), (Priorities.SWAP, [0, 2, 3]), (Priorities.NONE, [None, None, None])],
-)
-def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
-    """Over SPDY each request has its level, and no other signal."""
-    said = levels(PLAIN, *ranks(priorities), _PARTS)
-    assert [said.requests[name] for name in RESOURCES] == [Signals(level=level) for level in expected]
-    assert (said.groups, said.changes, said.no_rfc7540_priorities) == ((), (), False)
 
 
 @pytest.mark.parametrize("text", [text for text in ALL if text != "plain"])

@@ -5,7 +5,7 @@ import pytest
 from priolab.client.priorities import Priorities, Rank, Role, http2_weight
 from priolab.common.formats.page import Page
 from priolab.experiments.scenario.pages import Parameters, page_of
-from tests.support.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
+from tests.support.pages import page_of_parts, part
 
 
 def test_weights_of_all_levels() -> None:
@@ -18,20 +18,6 @@ def test_no_other_level(level: int) -> None:
     """SPDY/3 has levels 0 to 7; any other level raises ValueError."""
     with pytest.raises(ValueError, match=rf"SPDY priority {level}; allowed: 0 to 7"):
         http2_weight(level)
-
-
-@pytest.mark.parametrize(
-    ("priorities", "favoured", "levels"),
-    [
-        (Priorities.SPDY, (SCRIPT,), {PAGE: 0, SCRIPT: 2, IMAGE: 3}),
-        (Priorities.SWAP, (IMAGE,), {PAGE: 0, SCRIPT: 3, IMAGE: 2}),
-        (Priorities.NONE, (), {}),
-    ],
-)
-def test_who_comes_first(priorities: Priorities, favoured: tuple[str, ...], levels: dict[str, int]) -> None:
-    """The favoured resource has the more urgent level; without an order no resource has a level."""
-    assert priorities.favoured(maps_page()) == favoured
-    assert {name: rank.level for name, rank in priorities.ranks(maps_page()).items()} == levels
 
 
 def test_opposites() -> None:

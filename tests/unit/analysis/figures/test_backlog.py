@@ -1,5 +1,6 @@
 """Tests of the data for the timeline's lane of the front's socket, and of the ticks of axes."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -65,6 +66,15 @@ def test_bends_leave_the_line_as_it_is(heights: list[int]) -> None:
         before = max(point for point in kept if point[0] < at)
         after = min(point for point in kept if point[0] > at)
         assert before[1] == height == after[1]
+
+
+@pytest.mark.parametrize(
+    ("most", "least_step", "expected"),
+    [(1348, 300, [500, 1000]), (74, 25, [50]), (1, 0.3, [0.5, 1]), (7, 1.2, [2, 4, 6]), (1.5, 1.2, [1])],
+)
+def test_ticks_are_round(most: float, least_step: float, expected: list[float]) -> None:
+    """Ticks are multiples of a round number: the smallest from `least_step` on, else the largest up to `most`."""
+    assert ticks(most, least_step) == expected
 
 
 @given(st.floats(0.001, 1e9), st.floats(0.01, 1))

@@ -30,18 +30,6 @@ def test_nothing_to_prioritize() -> None:
         assert judgement.reason == "the image was complete 50 ms before the origin had the script"
 
 
-def test_an_image_that_had_left_is_nothing_to_prioritize() -> None:
-    """There is nothing to prioritize if 95 % of the image had left the front when the script became available."""
-    image = [(300, 950), (900, 50)]
-    left = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 100 * 10**6)
-    assert (left.verdict, left.reason) == (
-        Verdict.NOTHING,
-        "95% of the image had left the front before the origin had the script",
-    )
-    still_there = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 99 * 10**6)
-    assert still_there.verdict == Verdict.INVERTED
-
-
 def test_shared() -> None:
     """The verdict is `undecided` between `kept` and `inverted`; the reason has the shares got and asked for."""
     judgement = judge(page_load([(500, 600), (1200, 300), (1300, 100)], SCRIPT), ("script",), 0)
