@@ -93,6 +93,14 @@ def test_an_arm_that_is_not_shown_is_named() -> None:
     assert timeline.draw(experiment(run(status="failed"))) is None
 
 
+@pytest.mark.parametrize(
+    ("most_kib", "limit_kib", "expected"), [(1348, 128, [500, 1000]), (1348, 450, [1000]), (24.6, 16, [10])]
+)
+def test_the_scale_leaves_room_for_lowat(most_kib: float, limit_kib: int, expected: list[float]) -> None:
+    """The scale of the unsent bytes leaves out a mark if its text would overlap that of LOWAT."""
+    assert timeline.scale_marks(most_kib * 1024, limit_kib * 1024, 100) == expected
+
+
 def step(at_s: float, rate_bit_s: int, reason: str | None = None) -> dict[str, Any]:
     late_ns = None if reason else 0
     return {"at_ns": round(at_s * 10**9), "rate_bit_s": rate_bit_s, "late_ns": late_ns, "reason": reason}
