@@ -107,12 +107,6 @@ def test_a_script_names_all(shell: str, capsys: pytest.CaptureFixture[str]) -> N
             assert f"{knob.name}={value}" in made
 
 
-def test_zsh_repeats_words() -> None:
-    """In zsh every word of a command is completed, not only the first."""
-    (line,) = (line for line in script("zsh").splitlines() if "CC=" in line and "the knobs are below" in line)
-    assert line.strip().startswith('"*:')
-
-
 def test_the_values_of_knobs() -> None:
     """The values are the words among the allowed ones; a knob takes each."""
     of = {knob.name: values(knob) for knob in all_knobs()}

@@ -93,19 +93,6 @@ def test_the_front_has_the_knobs_as_sysctls() -> None:
     assert sysctls["net.ipv4.tcp_congestion_control"] == f"${{CC:-{KNOBS['CC'].default}}}"
 
 
-def test_images_share_a_layer() -> None:
-    """The Dockerfiles of client, front and link are the same up to the end of their first RUN, but for a comment."""
-    layers = set()
-    for folder in ("client", "netem", "proxy"):
-        lines = (ROOT / folder / "Dockerfile").read_text().splitlines()
-        instructions = [line for line in lines if not line.startswith("#")]
-        first = next(at for at, line in enumerate(instructions) if line.startswith("RUN "))
-        end = next(at for at, line in enumerate(instructions) if at >= first and not line.endswith("\\"))
-        layers.add("\n".join(instructions[: end + 1]))
-    (layer,) = layers
-    assert "python3-h2" in layer
-
-
 def test_images_are_the_distributions_and_pinned() -> None:
     """Every image is built on BASE alone, and the front's Dockerfile names no server other than the default."""
     files = {service["build"]["dockerfile"] for service in SERVICES.values() if "build" in service}

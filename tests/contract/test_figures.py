@@ -1,7 +1,6 @@
 """Figures of recorded folders agree with the run's numbers, and stay within their axes."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -14,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from priolab.analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, picture, slide, timeline
+from priolab.analysis.figures import clients, filmstrip, ladder, ledger_area, ledger_bar, slide, timeline
 from priolab.analysis.figures.all_figures import FIGURES
-from priolab.analysis.figures.arms import Arm, arms, headline
+from priolab.analysis.figures.arms import Arm, arms
 from priolab.analysis.figures.lettering import text_px
 from priolab.analysis.figures.palette import LAYERS
-from priolab.analysis.figures.sheet import FONT, WIDTH, Declaration, legend, sheet
+from priolab.analysis.figures.sheet import WIDTH, Declaration, sheet
 from priolab.analysis.figures.street_map import COLOURS
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import NAMES
@@ -113,13 +112,6 @@ def test_clients_are_laid_beside_each_other(sampled: Experiment, browsed: Experi
                 assert (bar["start"], bar["end"]) == (pytest.approx(first_s), pytest.approx(last_s))
 
 
-def test_a_browser_has_connections_to_spare(sampled: Experiment, browsed: Experiment) -> None:
-    """The headline says `on one connection`; with a browser, `on the connection that carried it`."""
-    own, both = (list(headline(experiment, arms(experiment))) for experiment in (sampled, browsed))
-    assert any(text.endswith(" on one connection") for text in own)
-    assert any(text.endswith(" on the connection that carried it") for text in both)
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_nothing_lies_off_the_axis(name: str, sampled: Experiment, browsed: Experiment) -> None:
     """All bars and areas of a figure lie within the x and y axes of their panel."""
@@ -172,41 +164,6 @@ def test_the_bar_is_the_ledger(sampled: Experiment) -> None:
         )
         assert [row["start"] for row in bars] == [0.0, *(row["end"] for row in bars[:-1])]
         assert sum(text.startswith("possible: ") for text in words(panel)) == 1
-
-
-@pytest.mark.parametrize("draw", [ledger_bar.draw, ledger_area.draw])
-def test_the_legend_names_the_layers(draw: Callable[[Experiment], Declaration | None], sampled: Experiment) -> None:
-    """The figures of the ledger have a legend of the layers, with their names and colours."""
-    layer_of = {name: layer for layer, name in NAMES.items()}
-    for panel in panels(draw(sampled)):
-        colour = panel[0][0]["encoding"]["color"]
-        painted = dict(zip(colour["scale"]["domain"], colour["scale"]["range"], strict=True))
-        named = [name for name in colour["legend"]["values"] if name != "received"]
-        assert len(named) >= 3
-        assert all(painted[name] == LAYERS[layer_of[name]] for name in named)
-
-
-def test_the_legend_makes_no_figure_wider(sampled: Experiment) -> None:
-    """A figure with every layer in its legend is as wide as with one layer."""
-    figure = ledger_bar.draw(sampled)
-    assert figure is not None
-    widths = []
-    for names in (["front"], list(NAMES.values())):
-        for panel in figure["vconcat"]:
-            panel["layer"][0]["encoding"]["color"]["legend"] = legend(names)
-        widths += re.findall(r'<svg[^>]* width="(\d+)"', picture.drawn(figure))
-    assert widths[0] == widths[1]
-
-
-def test_each_bar_has_a_legend_with_seconds(sampled: Experiment) -> None:
-    """In the figure `ledger-bar` the legend of each bar has the name and the seconds of each part of this bar."""
-    figure = ledger_bar.draw(sampled)
-    assert figure is not None
-    svg = picture.drawn(figure)
-    for _, account in ledgers(sampled):
-        for layer, wait_ns in account.parts.items():
-            if wait_ns >= 5 * 10**6:
-                assert svg.count(f">{NAMES[layer]} {wait_ns / 10**9:.2f} s<") >= 1
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -270,14 +227,6 @@ def _scales(panel: Declaration) -> tuple[Callable[[float], float], Callable[[flo
     most = encoding["x"]["scale"]["domain"][1]
     bottom, top = encoding["y"]["scale"]["domain"]
     return lambda value: value / most * WIDTH, lambda row: (row - bottom) / (top - bottom) * panel["height"]
-
-
-def test_the_others_are_above(sampled: Experiment) -> None:
-    """In the figures the image is above the script, as in the demo's film."""
-    for name in ("timeline", "ladder"):
-        for panel in panels(FIGURES[name](sampled)):
-            heights = {row["text"]: row["base"] for row in drawn(panel, "text", "text")}
-            assert heights["image"] > heights["script"], name
 
 
 def test_the_areas_add_up_to_the_image(sampled: Experiment) -> None:
@@ -344,27 +293,6 @@ def test_a_slide_has_lanes_and_screens(sampled: Experiment) -> None:
     assert document["title"]["subtitle"][1].startswith("nginx · 128 kB/s")
 
 
-def test_rows_of_a_slide_do_not_touch(sampled: Experiment) -> None:
-    """On a slide the rows of text above the lanes are at least a line apart."""
-    document = slide.draw("A title", "A sentence.", arms(sampled), "virtual")
-    for panel, layers in list(zip(document["vconcat"], panels(document), strict=True))[0::2]:
-        bottom, top = layers[0][0]["encoding"]["y"]["scale"]["domain"]
-        rows = sorted({row["base"] for row in drawn(layers, "text", "start")})
-        assert len(rows) == 3
-        assert all((above - below) / (top - bottom) * panel["height"] >= FONT for below, above in pairwise(rows))
-
-
-def test_a_slide_is_as_wide_as_a_screen(sampled: Experiment) -> None:
-    """The picture of a slide has 16 to 9, and the drawing is in its middle."""
-    drawing = picture.drawn(slide.draw("A title", "A sentence.", arms(sampled), "virtual"))
-    framed = picture.framed(drawing, slide.RATIO)
-    width, height = re.findall(r'width="([\d.]+)" height="([\d.]+)" viewBox', framed)[0]
-    assert float(width) / float(height) == pytest.approx(16 / 9, abs=0.001)
-    box = re.findall(r'viewBox="([^"]*)"', framed)[0].split()
-    own = re.findall(r'viewBox="([^"]*)"', drawing)[0].split()
-    assert float(box[2]) + 2 * float(box[0]) == pytest.approx(float(own[2]), abs=0.1)
-
-
 def test_the_filmstrip_shows_what_could_be_read(sampled: Experiment) -> None:
     """In each frame the image is as long as the client could read it; a frame is green once the script is complete."""
     shown = arms(sampled)
@@ -386,18 +314,6 @@ def test_the_filmstrip_shows_what_could_be_read(sampled: Experiment) -> None:
             else:
                 assert part == 0
                 assert not read
-
-
-def test_the_filmstrip_tells_who_is_sooner(sampled: Experiment) -> None:
-    """An arm whose page is ready later than the first arm's says so, and one that is ready sooner, too."""
-    first, second = arms(sampled)
-    ready_ms = second.load.ms(second.load.important.last_byte_ns)
-    assert filmstrip.moment(first, [first, second])[0] == filmstrip.moment(second, [second])[0].replace(
-        f"{ready_ms / 1000:.2f}", f"{first.load.ms(first.load.important.last_byte_ns) / 1000:.2f}"
-    )
-    slow = replace(first, load=replace(first.load, started_ns=first.load.started_ns - 2 * 10**9))
-    assert filmstrip.moment(second, [slow, second])[0].endswith("2.0 s sooner")
-    assert filmstrip.moment(slow, [first, slow])[0].endswith("2.0 s later")
 
 
 def test_drawing_needs_neither_altair_nor_jsonschema() -> None:

@@ -125,21 +125,6 @@ def test_the_picture_shows_what_was_measured(sweep: Sweep) -> None:
     assert [ring[0]["lowat"] for ring in rings] == ["16384", "16384", "131072", "131072"]
 
 
-def test_the_picture_can_be_drawn(sweep: Sweep) -> None:
-    """The picture is valid Vega-Lite; its SVG has the names of the networks, the values and the recommended value."""
-    svg = picture.drawn(valid(knee.draw(sweep)))
-    for words in (
-        "LOSS=1%",
-        "recommended: LOWAT=16384, script first byte 390 ms",
-        "16K",
-        "none",
-        "unsent in the kernel",
-        "Mbit/s",
-    ):
-        assert words in svg
-    assert "LOWAT=auto" not in svg
-
-
 def test_what_is_left_out_is_told(copy: Path) -> None:
     """Summary, notes and picture name a value with too few ok runs; the notes count the runs without a ledger."""
     for number in (1, 2):

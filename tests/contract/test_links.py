@@ -47,17 +47,3 @@ def test_a_path_in_backticks_is_there(page: Path) -> None:
     ours = [path for path in named if not re.search(r"\b[A-Z]{4,}\b", path) and not path.startswith(("..", ".venv"))]
     missing = [path for path in ours if not (ROOT / path).exists() and not any(ROOT.glob(f"*/{path}"))]
     assert [path for path in missing if not any(ROOT.glob(f"*/*/{path}"))] == []
-
-
-def test_the_path_for_newcomers() -> None:
-    """The files that design.md tells a newcomer to read are there, and together as long as it says, to a tenth."""
-    text = (ROOT / "docs/design.md").read_text()
-    section = text[text.index("## A path for newcomers") : text.index("## Packages")]
-    (told,) = re.findall(r"they are some ([\d,]+) lines", section)
-    folder, lines = ROOT, 0
-    for name in re.findall(r"`([\w/.]+)`", section):
-        there = ROOT / name if (ROOT / name).exists() else folder / name
-        folder = there.parent
-        for file in sorted(there.iterdir()) if there.is_dir() else [there]:
-            lines += len(file.read_text().splitlines())
-    assert lines == pytest.approx(int(told.replace(",", "")), rel=0.1)

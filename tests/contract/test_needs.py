@@ -1,8 +1,5 @@
 """What tests say that they need of the machine, by the mark `needs`."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -34,19 +31,6 @@ def test_the_core_needs_no_more_than_an_experiment() -> None:
     assert selection.CORE == CORE
 
 
-def test_the_same_tests_are_selected_everywhere() -> None:
-    """The core's tests of a file are the same on a machine without any program, and none of them needs h2o."""
-    command = [sys.executable, "-m", "pytest", "--core", "--collect-only", "-q", "-n0", "tests/lab/test_netns.py"]
-    found = [
-        subprocess.run(command, cwd=ROOT, env=os.environ | each, capture_output=True, text=True, check=True).stdout
-        for each in ({"PRIOLAB_EXPECT": ""}, {"PRIOLAB_EXPECT": "", "PATH": "/nothing"})
-    ]
-    here, bare = ([line for line in each.splitlines() if "::" in line] for each in found)
-    assert here == bare
-    assert any("[nginx: master" in line for line in here)
-    assert not any("h2o" in line for line in here)
-
-
 @pytest.mark.parametrize(
     ("said", "marked", "wrong"),
     [
@@ -66,9 +50,3 @@ def test_an_extra_says_what_its_tests_need(
     assert wrong_needs("mine", said, marked, all_are=True) == wrong
     if wrong and "none of its tests" in wrong:
         assert wrong_needs("mine", said, marked, all_are=False) is None
-
-
-@pytest.mark.usefixtures("guest")
-def test_a_fixture_says_what_it_needs(request: pytest.FixtureRequest) -> None:
-    """A fixture's needs are those of the tests that use it."""
-    assert [mark.args for mark in request.node.iter_markers("needs")] == [("fabric-virtual",)]

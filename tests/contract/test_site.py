@@ -14,7 +14,10 @@ from playwright.sync_api import Browser, Page, expect
 from priolab.common.home import ROOT
 from tools.site import build
 
-pytestmark = pytest.mark.filterwarnings("ignore:'myst_parser:PendingDeprecationWarning")  # it is pinned with its Sphinx
+pytestmark = [
+    pytest.mark.release,  # test_links looks at links of the documents, tests/unit/tools/test_site.py at those of sites
+    pytest.mark.filterwarnings("ignore:'myst_parser:PendingDeprecationWarning"),  # it is pinned with its Sphinx
+]
 _IS_HERE = re.compile("file:|data:|about:|blob:")
 
 

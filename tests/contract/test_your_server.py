@@ -10,7 +10,6 @@ import pytest
 from priolab.experiments.execution.cli_request import split_words
 from priolab.experiments.execution.request import arms_for
 from priolab.proxy.front import Front
-from priolab.proxy.own_config import NEEDED
 from priolab.proxy.server import VALUES, catalogue, server_of
 from tests.contract.fronts import front
 from tests.support.own_files import ENTRY
@@ -61,11 +60,6 @@ def test_an_example_is_a_server(name: str) -> None:
     """The page has the example, which is a server."""
     assert f"docs/examples/{name}" in PAGE
     assert server_of(str(ROOT / "docs/examples" / name)).own
-
-
-def test_the_needed_placeholders_are_described() -> None:
-    """The page names every placeholder that a configuration must have."""
-    assert set(re.findall(r"`@\{(\w+)\}`", PAGE)) >= set(NEEDED)
 
 
 @pytest.mark.parametrize("name", catalogue())

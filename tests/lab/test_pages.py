@@ -4,7 +4,6 @@ import json
 import subprocess
 from collections.abc import Mapping
 from contextlib import chdir
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -121,24 +120,6 @@ def test_tokens(run: Runs) -> None:
     assert 20 < steady["gap_longest_ms"] < 1500
 
 
-def test_gaps_are_those_of_the_pieces(run: Runs) -> None:
-    """The summary's gaps equal those between the 400 pieces of 40 bytes, computed from the run's events."""
-    done = variations(run)
-    assert done.folder is not None
-    tokens = measured_load(load_run(done.folder / "tokens.1").evidence()).resources["tokens"]
-    came_ns, total, wanted = [], 0, 40
-    for piece in tokens.pieces:
-        total += piece.size_bytes
-        while total >= wanted:
-            came_ns.append(piece.t_ns)
-            wanted += 40
-    gaps_ns = sorted(later - earlier for earlier, later in pairwise(came_ns))
-    assert len(gaps_ns) == 399
-    told = done.arm("tokens")["resources"]["tokens"]
-    assert told["gap_longest_ms"] == pytest.approx(gaps_ns[-1] / 10**6)
-    assert told["gap_p50_ms"] == pytest.approx(gaps_ns[199] / 10**6)
-
-
 def _priolab(lab: Lab, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs the lab's command in another folder."""
     with chdir(folder):
@@ -210,30 +191,6 @@ def test_large_headers_take_their_time(lab: Lab, tmp_path: Path) -> None:
     found = measured_load(load_run(done.folder / "lowat-16384.1").evidence()).resources
     took_ms = {name: (each.first_byte_ns - each.requested_ns) / 10**6 for name, each in found.items()}
     assert took_ms["large"] - took_ms["small"] == pytest.approx(3000 * 8 / 1024, abs=3)
-
-
-@pytest.mark.parametrize(
-    ("given", "instead", "told"),
-    [
-        ('after = "data"', 'after = "tile"', "tile: after=tile is not allowed; allowed: the name of an earlier"),
-        (
-            "important = true",
-            'important = "yes"',
-            "resource 4 (tile): important=yes is not allowed; allowed: true, fal",
-        ),
-        ("[[resource]]", "[[resource", " is not allowed; allowed: a readable TOML file ("),
-    ],
-)
-def test_a_wrong_page_is_told_in_a_line(lab: Lab, tmp_path: Path, given: str, instead: str, told: str) -> None:
-    """An error in a page's file gives one line and exit code 2, and nothing is run."""
-    (tmp_path / "mine.toml").write_text(_MINE.replace(given, instead))
-    done = _priolab(lab, tmp_path, "PAGE=mine.toml")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    assert "PAGE=mine.toml" in line
-    assert told in line
-    assert not lab.results.exists() or not list(lab.results.iterdir())
 
 
 @pytest.mark.parametrize("browser", ["chromium", "firefox", "webpagetest"])

@@ -1,13 +1,10 @@
 """Tests of the program that runs all tests (whole.py), with small programs in place of pytest."""
 
-import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.support.selection import noted
 from tools import whole
 
 _PARTS = ("parallel", "containers", "punctual")
@@ -40,19 +37,6 @@ def test_all_parts_run_the_first_one_alone(begun: Path, capfd: pytest.CaptureFix
     assert "The costliest tests" in said
 
 
-def test_the_tests_are_compiled_once(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests are compiled before the parts begin, even if the environment forbids it; a second time they are not."""
-    test = begun.parent / "test_small.py"
-    test.write_text("def test_good(): pass\n")
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert whole._main("core") == 0
-    (compiled,) = begun.parent.glob("__pycache__/test_small.*.pyc")
-    before = compiled.stat().st_mtime_ns
-    test.touch()
-    assert whole._main("core") == 0
-    assert compiled.stat().st_mtime_ns == before
-
-
 @pytest.mark.parametrize("part", _PARTS)
 def test_a_part_that_fails_is_a_failure(begun: Path, part: str) -> None:
     """If one part fails, the exit code is 1, and the other parts run all the same."""
@@ -65,26 +49,3 @@ def test_an_unknown_extra(capsys: pytest.CaptureFixture[str]) -> None:
     """The tests of what is no extra are refused with the names that are allowed."""
     assert whole._main("dmeo") == 2
     assert capsys.readouterr().err.startswith("dmeo has no tests; these have: core, rest, cluster, demo, ")
-
-
-def test_what_passed_elsewhere_is_not_run_again(begun: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Notes of this commit replace those of an earlier run. Those of another commit, or after a change, do not."""
-    said = {"rev-parse": "abc\n", "status": ""}
-
-    def run(command: Sequence[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 0, said[command[1]], "")
-
-    notes, there = begun.parent / "passed", begun.parent / "there"
-    (there / "abc").mkdir(parents=True)
-    (there / "abc/trixie-root-0").write_text("tests/a.py::b\ntests/a.py::c")
-    monkeypatch.setattr(subprocess, "run", run)
-    for commit, changes, passed in (
-        ("abc", "", {"tests/a.py::b", "tests/a.py::c"}),
-        ("abd", "", ()),
-        ("abc", " M x", ()),
-    ):
-        said |= {"rev-parse": f"{commit}\n", "status": changes}
-        notes.mkdir(exist_ok=True)
-        (notes / "17").write_text("tests/old.py::d")
-        whole._take_over(there)
-        assert noted(notes) == set(passed)

@@ -16,7 +16,7 @@ from priolab.experiments.setup.setup_request import SANDBOX, file_of_needs
 
 REST = "rest"
 
-_EXPERIMENTS = ("test_maps.py", "test_repeatability.py", "test_netns.py", "test_asked.py", "test_results.py")
+_EXPERIMENTS = ("test_maps.py", "test_repeatability.py", "test_netns.py", "test_results.py")
 
 PASSED = Path(".pytest_cache", "passed")
 """The folder of the notes: a file for each process of pytest, with the names of the tests that passed."""

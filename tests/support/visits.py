@@ -205,14 +205,13 @@ def visit(
     height: int = 720,
     color_scheme: Literal["light", "dark"] = "light",
     refuses: bool = False,
-    alone: bool = False,
     **context: Any,
 ) -> Iterator[Page]:
     """Yields a page at the address. Raises AssertionError for errors of the browser and for requests to elsewhere.
 
     The page is that of an earlier visit, without what the visit has stored, if that visit needed the same `context`: a
     new page costs a process. refuses: True if the server must answer a request with status 400, which browsers report
-    as an error. alone: True for a page of its own, because the visit changes its clock.
+    as an error.
     """
     faults: list[str] = []
     home = address.partition("#")[0]
@@ -221,7 +220,7 @@ def visit(
         "pageerror": lambda error: faults.append(f"error: {error}"),
         "request": lambda request: _note_foreign(request.url, home, faults),
     }
-    with _page(browser, context, keep=not alone) as page:
+    with _page(browser, context) as page:
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=color_scheme)
         for event, listener in listeners.items():
@@ -237,13 +236,13 @@ def visit(
 
 
 @contextmanager
-def _page(browser: Browser, how: Mapping[str, Any], *, keep: bool) -> Iterator[Page]:
+def _page(browser: Browser, how: Mapping[str, Any]) -> Iterator[Page]:
     """Yields an empty page whose context was opened like this.
 
-    keep: False to close the context afterwards, and to take a new one. If the block raises, the context is closed, too.
+    If the block raises, the context is closed.
     """
     kept = _KEPT.setdefault(browser, {}).setdefault(json.dumps(how, sort_keys=True), [])
-    page = kept.pop() if kept and keep else None
+    page = kept.pop() if kept else None
     if page is None:
         opened = browser.new_context(**how)
         opened.add_init_script(_SAID)
@@ -258,10 +257,7 @@ def _page(browser: Browser, how: Mapping[str, Any], *, keep: bool) -> Iterator[P
     except BaseException:
         page.context.close()
         raise
-    if keep:
-        kept.append(page)
-    else:
-        page.context.close()
+    kept.append(page)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The sentences of the story and of docs/guide/talk.md, what they state, and the claims that they are tied to."""
+"""The sentences of the story and of docs/guide/talk.md, and the claims that they are tied to."""
 
 import re
 from collections.abc import Iterator
@@ -6,19 +6,6 @@ from dataclasses import dataclass
 
 from priolab.extras.demo.story import Sentence, closing, marks, steps
 from priolab.extras.demo.tests.claims import Claim, placed
-
-_STATING = re.compile(
-    r"(?<![\w/.,])\d[\d.,]*|\b(half|twice|two|three|four|five|six|seven|eight|nine|ten|third|quarter|tenth|tenfold|hundred|hundredth|thousand|"
-    r"before|after|first|last|late|later|early|earlier|earliest|sooner|then|turns?|same|"
-    r"above|below|upper|lower|left|right|fronts?|kernels?|network|bottleneck|queues?|"
-    r"orange|blue|green|red|purple)\b",
-    re.IGNORECASE,
-)
-
-
-def states(sentence: str) -> list[str]:
-    """Returns the words of a sentence that state a number, an order, a place or a colour."""
-    return [found[0] for found in _STATING.finditer(sentence)]
 
 
 def story_claims() -> Iterator[Claim]:

@@ -5,7 +5,7 @@ import pytest
 from priolab.client import dialects
 from priolab.client.dialects import PLAIN, TREES, Dialect, Part, Ranks, Saying, levels, parse, saying
 from priolab.client.priorities import Priorities
-from priolab.common.formats.plan import Change, Position, Signals
+from priolab.common.formats.plan import Change, Position
 from tests.support.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
 
 RESOURCES = [PAGE, IMAGE, SCRIPT]
@@ -85,28 +85,6 @@ def test_swap_says_of_the_image_what_was_said_of_the_script(text: str) -> None:
         ]
 
 
-def test_plain() -> None:
-    """`plain` has Chrome's weights for SPDY's levels, all with the root as parent."""
-    assert positions("plain") == [Position(weight=256), Position(weight=147), Position(weight=183)]
-
-
-def test_chrome() -> None:
-    """In Chrome's tree a stream that is more urgent than image or script before it has the root as its parent.
-
-    A less urgent stream has the last more urgent stream as its parent. All dependencies are exclusive.
-    """
-    assert positions("chrome") == [
-        Position(weight=256, exclusive=True),
-        Position(weight=147, exclusive=True),
-        Position(weight=183, exclusive=True),
-    ]
-    assert positions("chrome", Priorities.SWAP) == [
-        Position(weight=256, exclusive=True),
-        Position(weight=183, exclusive=True),
-        Position(weight=147, depends_on=IMAGE, exclusive=True),
-    ]
-
-
 def test_firefox() -> None:
     """Firefox's tree has six groups; the script depends on the leaders, and the image on the followers."""
     assert [(each.stream_id, each.position.weight, each.position.depends_on) for each in said("firefox").groups] == [
@@ -184,17 +162,6 @@ def test_what_http3_cannot_say() -> None:
             dialects.fields(parse(text), *ranks(Priorities.SPDY), _PARTS)
 
 
-@pytest.mark.parametrize(
-    ("priorities", "expected"),
-    [(Priorities.SPDY, [0, 3, 2]), (Priorities.SWAP, [0, 2, 3]), (Priorities.NONE, [None, None, None])],
-)
-def test_over_spdy(priorities: Priorities, expected: list[int | None]) -> None:
-    """Over SPDY each request has its level, and no other signal."""
-    said = levels(PLAIN, *ranks(priorities), _PARTS)
-    assert [said.requests[name] for name in RESOURCES] == [Signals(level=level) for level in expected]
-    assert (said.groups, said.changes, said.no_rfc7540_priorities) == ((), (), False)
-
-
 @pytest.mark.parametrize("text", [text for text in ALL if text != "plain"])
 def test_no_other_dialect_over_spdy(text: str) -> None:
     """SPDY has only a level in each request, so other dialects are refused."""
@@ -216,95 +183,10 @@ _MANY = page_of_parts(
     part("video", after="html", urgency=5, depends_on="style", weight=3),
     part("late", after="html", urgency=3),
 )
-_NAMES = [each.name for each in _MANY.resources]
 
 
 def said_of_many(text: str, priorities: Priorities = Priorities.SPDY) -> Saying:
     return saying(parse(text), priorities.ranks(_MANY), priorities.opposite.ranks(_MANY), _MANY.resources)
-
-
-def test_plain_of_many() -> None:
-    """Each resource has its weight, and the parent that the page gives; with PRIORITY=swap there are no parents."""
-    assert {name: each.position for name, each in said_of_many("plain").requests.items()} == {
-        "html": Position(weight=256),
-        "photo": Position(weight=74),
-        "style": Position(weight=220),
-        "font": Position(weight=183),
-        "video": Position(weight=3, depends_on="style"),
-        "late": Position(weight=147),
-    }
-    swapped = said_of_many("plain", Priorities.SWAP).requests
-    assert {name: each.position.weight for name, each in swapped.items() if each.position} == {
-        "html": 256,
-        "photo": 183,
-        "style": 3,
-        "font": 74,
-        "video": 220,
-        "late": 147,
-    }
-    assert not any(each.position and each.position.depends_on for each in swapped.values())
-
-
-def test_header_of_many() -> None:
-    """The header field has the urgency even if it is the default, 3. With Chrome's tree it leaves the default out."""
-    assert {name: each.field for name, each in said_of_many("header").requests.items()} == {
-        "html": "u=0",
-        "photo": "u=5, i",
-        "style": "u=1",
-        "font": "u=2, i",
-        "video": "u=5",
-        "late": "u=3",
-    }
-    assert {name: each.field for name, each in said_of_many("chrome+header").requests.items()} == {
-        "html": "u=0",
-        "photo": "u=5, i",
-        "style": "u=1",
-        "font": "u=2, i",
-        "video": "u=7",  # the level of its weight
-        "late": "",
-    }
-
-
-def test_chrome_of_many() -> None:
-    """In Chrome's tree a stream's parent is the last open stream of its own level, or else of the nearest higher level.
-
-    `html` is complete when the client requests the others, and `style` is complete when the client requests `font`. So
-    both are no parents then, and `font` is requested after all others.
-    """
-    assert {
-        name: (each.position.depends_on, each.position.exclusive)
-        for name, each in said_of_many("chrome").requests.items()
-        if each.position
-    } == {
-        "html": (None, True),
-        "photo": (None, True),
-        "style": (None, True),
-        "font": (None, True),
-        "video": ("photo", True),
-        "late": ("style", True),
-    }
-
-
-@pytest.mark.parametrize(
-    ("text", "document", "first", "second"),
-    [
-        (
-            "firefox",
-            Position(weight=42, depends_on="urgent-start"),
-            Position(weight=32, depends_on="leader"),
-            Position(weight=22, depends_on="follower"),
-        ),
-        ("safari", Position(weight=256), Position(weight=24), Position(weight=8)),
-    ],
-)
-@pytest.mark.parametrize("priorities", [Priorities.SPDY, Priorities.SWAP])
-def test_trees_by_the_part_in_the_page(
-    text: str, document: Position, first: Position, second: Position, priorities: Priorities
-) -> None:
-    """The trees of Firefox and Safari distinguish only document, favoured resource, and other resource."""
-    favoured = priorities.favoured(_MANY)
-    for name, each in said_of_many(text, priorities).requests.items():
-        assert each.position == (document if name == "html" else first if name in favoured else second)
 
 
 @pytest.mark.parametrize("text", ["plain+reprioritize", "update", "header+update"])
@@ -319,17 +201,3 @@ def test_changes_of_many(text: str) -> None:
     assert [(each.position, each.field) for each in changes] == [
         (plain[each.resource].position, plain[each.resource].field) for each in changes
     ]
-
-
-def test_levels_of_many() -> None:
-    """Over SPDY each resource has a level, or none if no order is asked for."""
-    ranks = Priorities.SPDY.ranks(_MANY)
-    assert [levels(PLAIN, ranks, ranks, _MANY.resources).requests[name].level for name in _NAMES] == [0, 5, 1, 2, 7, 3]
-    silent = levels(PLAIN, {}, {}, _MANY.resources).requests
-    assert [silent[name].level for name in _NAMES] == [None] * 6
-
-
-@pytest.mark.parametrize("text", ALL)
-def test_silence_of_many(text: str) -> None:
-    """If no order is asked for, each resource is requested without signals."""
-    assert dict(said_of_many(text, Priorities.NONE).requests) == {name: Signals() for name in _NAMES}

@@ -6,13 +6,6 @@ A call of `turn` means that nothing has arrived for a while. A step is an increa
 from priolab.client.flow_control_probe import MOST_PARKED_TURNS, MOST_STEPS, WIDE_BYTES, Opening, Valve
 
 
-def test_nothing_is_opened_before_all_have_begun() -> None:
-    """No window is enlarged before all responses have begun, or while only the page's stream is open."""
-    valve = Valve(100)
-    assert valve.turn([], begun=True, left_bytes=5000) == []
-    assert valve.turn([3, 5], begun=False, left_bytes=5000) == []
-
-
 def test_a_response_may_fail_to_begin() -> None:
     """With most_parked, the windows are opened after so many calls of `turn`, even if a response has not begun."""
     valve = Valve(100, most_parked=MOST_PARKED_TURNS)
@@ -75,18 +68,3 @@ def test_it_ends() -> None:
     steps = [valve.turn([3, 5], begun=True, left_bytes=0)[-1] for _ in range(MOST_STEPS + 1)]
     assert steps == [Opening(None, 100)] * MOST_STEPS + [Opening(None, WIDE_BYTES)]
     assert valve.turn([3, 5], begun=True, left_bytes=0) == []
-
-
-def test_step_by_step_until_one_has_ended() -> None:
-    """Every stream has a wide window, and the connection's window grows by steps.
-
-    When a stream has ended, the connection's window is opened wide.
-    """
-    valve = Valve(100)
-    valve.turn([3, 5], begun=True, left_bytes=5000)
-    wide = [Opening(3, WIDE_BYTES), Opening(5, WIDE_BYTES)]
-    assert valve.turn([3, 5], begun=True, left_bytes=0) == [*wide, Opening(None, 100)]
-    assert valve.turn([3, 5], begun=True, left_bytes=0) == [Opening(None, 100)]
-    assert valve.turn([3, 5], begun=True, left_bytes=7) == [Opening(None, 100)]
-    assert valve.turn([3], begun=True, left_bytes=0) == [Opening(None, WIDE_BYTES)]
-    assert valve.turn([3], begun=True, left_bytes=0) == []

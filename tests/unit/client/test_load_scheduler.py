@@ -103,17 +103,6 @@ def test_a_request_that_waits_for_its_time() -> None:
         gone.loads.now_due(600)
 
 
-def test_every_load_makes_its_own_requests() -> None:
-    """A second load makes the same requests as the first load, on other streams."""
-    client = Client(_DEEP, reloads=1)
-    for _ in range(2):
-        client.begin()
-        while client.streams:
-            client.end(next(iter(client.streams)))
-    assert (client.finished, len(client.asked)) == (2, 2 * len(_DEEP.resources))
-    assert client.asked[: len(_DEEP.resources)] == client.asked[len(_DEEP.resources) :]
-
-
 def test_who_is_waited_for() -> None:
     """`awaited` has the open streams that other resources wait for, also that of an important resource.
 

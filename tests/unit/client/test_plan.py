@@ -111,47 +111,6 @@ def test_missing_format_is_refused() -> None:
         Plan.from_json("{}")
 
 
-def test_requests_wait_for_what_the_page_says() -> None:
-    """The load begins with the HTML; when the HTML is complete, image and script are due, in this order."""
-    assert [each.name for each in MAPS.due(None)] == ["page"]
-    assert [each.name for each in MAPS.due("page")] == ["image", "script"]
-    assert MAPS.due("image") == ()
-
-
-def test_maps_plan_asks_for_the_image_before_the_script() -> None:
-    """The image is requested before the script, with the smaller weight."""
-    assert [(each.name, each.path) for each in MAPS.requests] == [
-        ("page", "/"),
-        ("image", "/image.jpg"),
-        ("script", "/script.js"),
-    ]
-    assert [each.signals.position for each in MAPS.requests] == [
-        Position(weight=256),
-        Position(weight=147),
-        Position(weight=183),
-    ]
-
-
-def test_over_spdy_levels_are_said() -> None:
-    """Over SPDY requests have levels and no weights, and the plan has the protocol."""
-    plan = _maps(protocol=Protocol.SPDY)
-    assert (MAPS.protocol, plan.protocol) == ("h2", "spdy/3.1")
-    assert [each.signals for each in plan.requests] == [Signals(level=level) for level in (0, 3, 2)]
-    assert Plan.from_json(plan.to_json()) == plan
-
-
-def test_the_script_can_be_requested_first() -> None:
-    """With first=script the script is requested before the image, and priorities stay the same."""
-    plan = _maps(first="script")
-    page, image, script = MAPS.requests
-    assert plan.requests == (page, script, image)
-
-
-def test_the_measured_load_comes_after_the_reloads() -> None:
-    """A plan with two reloads has three loads."""
-    assert MAPS.loads == 3
-
-
 _DEEP = page_of_parts(
     part("html", urgency=0),
     part("a", after="html", urgency=5),

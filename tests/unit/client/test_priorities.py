@@ -5,7 +5,7 @@ import pytest
 from priolab.client.priorities import Priorities, Rank, Role, http2_weight
 from priolab.common.formats.page import Page
 from priolab.experiments.scenario.pages import Parameters, page_of
-from tests.support.pages import IMAGE, PAGE, SCRIPT, maps_page, page_of_parts, part
+from tests.support.pages import page_of_parts, part
 
 
 def test_weights_of_all_levels() -> None:
@@ -18,20 +18,6 @@ def test_no_other_level(level: int) -> None:
     """SPDY/3 has levels 0 to 7; any other level raises ValueError."""
     with pytest.raises(ValueError, match=rf"SPDY priority {level}; allowed: 0 to 7"):
         http2_weight(level)
-
-
-@pytest.mark.parametrize(
-    ("priorities", "favoured", "levels"),
-    [
-        (Priorities.SPDY, (SCRIPT,), {PAGE: 0, SCRIPT: 2, IMAGE: 3}),
-        (Priorities.SWAP, (IMAGE,), {PAGE: 0, SCRIPT: 3, IMAGE: 2}),
-        (Priorities.NONE, (), {}),
-    ],
-)
-def test_who_comes_first(priorities: Priorities, favoured: tuple[str, ...], levels: dict[str, int]) -> None:
-    """The favoured resource has the more urgent level; without an order no resource has a level."""
-    assert priorities.favoured(maps_page()) == favoured
-    assert {name: rank.level for name, rank in priorities.ranks(maps_page()).items()} == levels
 
 
 def test_opposites() -> None:
@@ -73,15 +59,6 @@ def test_swapped_ranks_of_six() -> None:
     assert ranks["u0"].role is Role.SECOND
 
 
-def test_swapped_ranks_of_many_that_are_alike() -> None:
-    """With `swap` all twenty images get the same rank, which is above those of style sheet and script."""
-    news = _catalogued("news")
-    ranks = Priorities.SWAP.ranks(news)
-    assert {(rank.urgency, rank.weight) for name, rank in ranks.items() if name.startswith("image")} == {(1, 220)}
-    assert {(ranks[name].urgency, ranks[name].weight) for name in ("style", "app")} == {(5, 74)}
-    assert ranks["page"] == Priorities.SPDY.ranks(news)["page"]
-
-
 def test_swapped_ranks_depend_on_nothing() -> None:
     """With `swap` ranks have no dependencies, because a dependency expresses the page's order."""
     page = page_of_parts(part("a", depends_on="b"), part("b", important=True, urgency=0))
@@ -94,11 +71,3 @@ def test_swapped_ranks_depend_on_nothing() -> None:
 def test_the_level_of_a_weight(weight: int, level: int) -> None:
     """`level` is the SPDY level, of eight, whose weight is nearest."""
     assert Rank(role=Role.FIRST, urgency=3, incremental=False, weight=weight).level == level
-
-
-@pytest.mark.parametrize(
-    ("urgency", "incremental", "field"), [(0, False, "u=0"), (3, True, "u=3, i"), (7, False, "u=7")]
-)
-def test_the_header_field(urgency: int, field: str, *, incremental: bool) -> None:
-    """`field` is the value of RFC 9218's header field."""
-    assert Rank(role=Role.FIRST, urgency=urgency, incremental=incremental, weight=1).field == field

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from priolab.netem import qdisc_verification, rate_limiter, shaper, tc
-from priolab.netem.ferry import loops
 from priolab.netem.link import Link, Qdisc, RateStep
 from priolab.netem.shaper_kind import Shaper
 
@@ -16,40 +15,9 @@ STEPPED = replace(LINK, rate_steps=(RateStep(at_ns=2 * 10**9, rate_bit_s=10_240_
 PLAIN = Link(rate_bit_s=None, delay_ns=0)
 
 
-def test_netem_shapes_both_devices() -> None:
-    """tc shapes both devices, and the only sysctl enables forwarding."""
-    made = shaper.commands(Shaper.NETEM, LINK, "to-client", "to-front")
-    assert made == tc.down(LINK, "to-client") + tc.up(LINK, "to-front")
-    assert shaper.sysctls(Shaper.NETEM, LINK) == {"net.ipv4.ip_forward": "1"}
-
-
-def test_the_ferry_is_led_to() -> None:
-    """The ferry's commands make the loops, and its sysctls are those of the loops."""
-    assert shaper.commands(Shaper.FERRY, LINK, "a", "b") == loops.commands(LINK, "a", "b")
-    assert shaper.sysctls(Shaper.FERRY, LINK) == loops.sysctls(LINK)
-
-
 def test_a_link_that_does_nothing_needs_no_command() -> None:
     """A link that changes nothing has no commands with either shaper."""
     assert [shaper.commands(kind, PLAIN, "a", "b") for kind in Shaper] == [[], []]
-
-
-def test_a_rate_that_changes_has_a_queue_of_its_own() -> None:
-    """With rate steps, packets are routed into a veth pair. Its device has the delay line, a tbf and the queue.
-    The tbf releases packets one at a time from the queue to the device toward the client, which has a netem.
-    """
-    made = shaper.commands(Shaper.NETEM, STEPPED, "to-client", "to-front")
-    loop = ("tc", "qdisc", "add", "dev", "rate-down")
-    assert [command for command in made if command[0] == "tc" and "to-front" not in command] == [
-        (*loop, "root", "handle", "1:", "tbf", "rate", "100gbit", "burst", "1514", "limit", "1073741824"),
-        (*loop, "parent", "1:", "handle", "2:", "netem", "limit", "1000000", "delay", "300000us"),
-        (*loop, "parent", "2:", "handle", "3:", "tbf", "rate", "1024000bit", "burst", "1514", "limit", "24"),
-        (*loop, "parent", "3:", "handle", "4:", "pfifo", "limit", "24"),
-        (*loop[:-1], "to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "1024000bit"),
-    ]
-    assert ("ip", "rule", "add", "iif", "to-front", "lookup", "12") in made
-    assert made[-2:] == tc.up(STEPPED, "to-front")
-    assert shaper.sysctls(Shaper.NETEM, STEPPED)["net.ipv4.conf.down-rate.rp_filter"] == "0"
 
 
 def test_packets_that_overtake_have_a_delay_line_of_their_own() -> None:
@@ -115,14 +83,6 @@ def test_the_limit_that_was_read_back(limit: int, differences: list[int]) -> Non
     assert list(qdisc_verification.differences(link, found)) == [
         (name, 37_888, seen) for name in names for seen in differences
     ]
-
-
-def test_the_sender_is_changed_before_the_gate() -> None:
-    """The sender's rate changes before the tbf's, so that the tbf's next packet is sent at the new rate."""
-    sender, gate = rate_limiter.change(STEPPED, 10_240_000, "to-client")
-    assert sender[4:] == ("to-client", "root", "handle", "1:", "netem", "limit", "1000000", "rate", "10240000bit")
-    assert gate[4:8] == ("rate-down", "parent", "2:", "handle")
-    assert gate[8:] == ("3:", "tbf", "rate", "10240000bit", "burst", "1514", "limit", "24")
 
 
 def test_a_tc_that_will_not_help_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

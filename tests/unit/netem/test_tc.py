@@ -26,35 +26,10 @@ def test_default_link_is_a_delay_line_and_then_a_bottleneck() -> None:
     ]
 
 
-def test_rate_only() -> None:
-    """Without a delay the only netem after the tbf is the bottleneck, whose limit is the length of the queue."""
-    assert tc.down(Link(rate_bit_s=128_000, delay_ns=0, queue_packets=7), "to-client") == [
-        (*ADD, *CUTTER),
-        (*ADD, *SECOND, "netem", "limit", "7", "rate", "128000bit"),
-    ]
-
-
-def test_delay_only() -> None:
-    """Without a rate the only netem after the tbf is the delay line, whose limit is never reached."""
-    assert tc.down(Link(rate_bit_s=None, delay_ns=20_000_000), "to-client") == [
-        (*ADD, *CUTTER),
-        (*ADD, *SECOND, *FAR, "delay", "20000us"),
-    ]
-
-
 def test_unlimited_without_delay_needs_no_command() -> None:
     """A link that does not change packets has no commands, in either direction."""
     link = Link(rate_bit_s=None, delay_ns=0)
     assert (tc.down(link, "to-client"), tc.up(link, "to-front")) == ([], [])
-
-
-def test_jitter_keeps_order_by_a_nominal_rate() -> None:
-    """With jitter the netem has a very high rate: a netem with a rate does not reorder packets."""
-    link = Link(rate_bit_s=None, delay_ns=300_000_000, jitter_ns=20_000_000)
-    assert tc.down(link, "to-client") == [
-        (*ADD, *CUTTER),
-        (*ADD, *SECOND, *FAR, "delay", "300000us", "20000us", "rate", "100gbit"),
-    ]
 
 
 def test_loss_stands_in_the_delay_line() -> None:
@@ -66,12 +41,6 @@ def test_loss_stands_in_the_delay_line() -> None:
     ]
 
 
-def test_bursts_of_losses_are_gilberts_model() -> None:
-    """A burst of 5 packets on average ends with 20 % before each packet, and begins so that 1 % is lost in all."""
-    link = Link(rate_bit_s=None, delay_ns=0, loss=0.01, loss_burst_packets=5)
-    assert tc.down(link, "to-client")[-1][-4:] == ("loss", "gemodel", "0.20202%", "20%")
-
-
 @given(st.floats(min_value=1e-4, max_value=0.5), st.floats(min_value=1, max_value=1000))
 def test_bursts_lose_what_was_asked_for(loss: float, packets: float) -> None:
     """The odds of a burst's begin and end are probabilities, and give the mean loss and the mean length."""
@@ -80,16 +49,6 @@ def test_bursts_lose_what_was_asked_for(loss: float, packets: float) -> None:
     begins, ends = odds
     assert 0 < begins <= 1
     assert (begins / (begins + ends), 1 / ends) == pytest.approx((loss, packets))
-
-
-def test_everything_at_once() -> None:
-    """Delay, jitter, and loss are options of one netem, and the rate is an option of the next netem."""
-    link = Link(rate_bit_s=8000, delay_ns=10**9, queue_packets=1, loss=0.5, jitter_ns=10**9)
-    assert tc.down(link, "to-client") == [
-        (*ADD, *CUTTER),
-        (*ADD, *SECOND, *FAR, "delay", "1000000us", "1000000us", "rate", "100gbit", "loss", "50%"),
-        (*ADD, *THIRD, "netem", "limit", "1", "rate", "8000bit"),
-    ]
 
 
 def test_up_is_delay_alone() -> None:
@@ -130,11 +89,6 @@ def test_a_queue_in_bytes() -> None:
     assert bottleneck[-5:] == ("netem", "limit", str(2**31 + 10_240), "rate", "128000bit")
     *_, bottleneck = tc.up(link, "to-front")
     assert bottleneck[-5:] == ("netem", "limit", str(2**31 + 2000), "rate", "8000bit")
-
-
-def test_counters() -> None:
-    """The command that reads the counters requests JSON from tc."""
-    assert tc.COUNTERS == ("tc", "-s", "-j", "qdisc", "show")
 
 
 def test_ways_are_led_for_ipv6_too() -> None:

@@ -1,13 +1,11 @@
 """Tests of the runs in an emulated arm64 machine: how their results are compared, and where the file system is kept."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tools.campaigns.arm64 import differences, table
-from tools.suites.tree import foreign_in, trees_in
+from tools.campaigns.arm64 import differences
 
 
 def _arm(verdict: str, first_byte_ms: float, status: str = "ok", reason: str = "") -> Mapping[str, Any]:
@@ -30,20 +28,3 @@ _USUAL = {"control": _arm("inverted", 6685.0), "lowat-131072": _arm("kept", 2960
 def test_what_differs(arm: Mapping[str, Any], lines: list[str]) -> None:
     """An arm has to be valid and have the usual verdict, and its first byte may differ by 5 %."""
     assert differences(_USUAL | {"lowat-131072": arm}, _USUAL) == lines
-
-
-def test_the_table() -> None:
-    """A row has the first bytes of all experiments, and the largest difference."""
-    measured = [_USUAL, {"control": _arm("inverted", 6700.0), "lowat-131072": _arm("kept", 2900.0)}]
-    assert table(measured, _USUAL).rows == (
-        ("control", "inverted", "6685, 6700", "6685", "0.2%"),
-        ("lowat-131072", "kept", "2960, 2900", "2960", "2.0%"),
-    )
-
-
-def test_architectures_have_file_systems_of_their_own(tmp_path: Path) -> None:
-    """The file system for arm64 is not the one that this machine's programs run in."""
-    own, foreign = trees_in(tmp_path, "bookworm"), foreign_in(tmp_path, "bookworm")
-    assert own.bare != foreign.bare
-    assert foreign.bare.parent == foreign.folder
-    assert foreign.entering[-len(own.entering) :] == own.entering

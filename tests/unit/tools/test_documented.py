@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.suites.commands import LIST
-from tools.suites.documented import Documented, Outcome, Tried, documented, judged, page
-
-ROOT = Path(__file__).resolve().parents[3]
+from tools.suites.documented import Outcome, Tried, documented, judged
 
 _RUN = "   8.7 s  control.1: load 1 of 3\n"
 _REFUSAL = "setup: these packages are missing; install them with: sudo apt-get install nginx\n"
@@ -51,20 +49,6 @@ def test_the_pages_commands(tmp_path: Path) -> None:
 def test_outcomes(code: int | None, log: str, outcome: Outcome, said: str) -> None:
     """A traceback, no line and no beginning in time are failures; a line that ends a refused command is none."""
     assert judged(code, log) == Tried(outcome=outcome, said=said)
-
-
-def test_the_table() -> None:
-    """A row has the command and a cell for each machine; a command for the reader's own is not tried."""
-    asked = [Documented(page="docs/guide/a.md", line=line) for line in ("make a", "make b", "make c HOST=NAME")]
-    tried = {
-        "trixie, root": {"make a": Tried(outcome=Outcome.WORKS, first=True)},
-        "bookworm, lab": {"make a": Tried(outcome=Outcome.SAYS, said="no `x` | y")},
-    }
-    assert page(asked, tried).splitlines()[2:] == [
-        r"| a.md | `make a` | works, as the first | says: no `x` &#124; y |",
-        "| a.md | `make b` | not tried | not tried |",
-        "| a.md | `make c HOST=NAME` | for the reader's own | for the reader's own |",
-    ]
 
 
 def test_no_command_in_the_list_fails() -> None:

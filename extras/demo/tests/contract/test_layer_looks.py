@@ -3,8 +3,6 @@
 import re
 from itertools import combinations, pairwise
 
-import pytest
-
 from priolab.analysis.figures.palette import LAYERS
 from priolab.analysis.loads.layer import Layer
 from priolab.analysis.loads.ledger import NAMES
@@ -45,15 +43,3 @@ def test_dark_colours_can_be_told_apart() -> None:
     assert list(colours) == list(Layer)
     assert all(difference(colours[one], colours[other]) > 15 for one, other in pairwise(Layer))
     assert all(difference(one, other) > 8 for one, other in combinations(colours.values(), 2))
-
-
-@pytest.mark.parametrize("theme", [0, 1])
-def test_grey_means_unexplained(theme: int) -> None:
-    """Only what is unexplained is grey, and each other layer has a hue."""
-    grey = {layer for layer, colour in _colours(theme).items() if _is_grey(colour)}
-    assert grey == {Layer.UNEXPLAINED}
-
-
-def _is_grey(colour: str) -> bool:
-    parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
-    return max(parts) - min(parts) < 8

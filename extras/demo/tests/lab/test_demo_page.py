@@ -41,7 +41,6 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 
 NAMES = ["no limit", "limit 128 KiB"]
-WINDOWS = [(1280, 720, 11.0), (1920, 1080, 12.0)]
 STAGES = [(1280, 720), (1920, 1080), (800, 600)]
 LARGE = 0.025
 LINK = re.compile(r"^link: [\d.]+ (kB|Mbit)/s, round trip \d+ ms, queue \d+ (packets|above, 1,000 below)$")
@@ -201,46 +200,6 @@ def test_what_is_not_allowed_is_told(demo: Demo, at: Visit) -> None:
     expect(page.locator("#stages")).not_to_have_class("stale")
 
 
-def test_tab_goes_on_from_what_was_typed(at: Visit) -> None:
-    """After a typed value Tab moves the focus to a next control, although the panel is drawn anew meanwhile."""
-    page = at(refuses=True)
-    page.get_by_text("other knobs of the link").click()
-    field = _knob(page, "LOSS")
-    field.fill("everything")
-    field.press("Tab")
-    expect(page.locator("#status.wrong")).to_be_visible()
-    assert page.evaluate("document.activeElement.tagName") in ("INPUT", "SELECT")
-    assert page.evaluate("document.activeElement.dataset.focus") != "LOSS-0"
-
-
-def test_one_arm_that_cannot_be_takes_the_other_with_it(demo: Demo, at: Visit) -> None:
-    """If one arm is not allowed, the run that was begun for the other arm is cancelled."""
-    page = at(refuses=True)
-    _knob(page, "The arms differ in").select_option("BUFFERING")
-    expect(page.locator(".arm-name").first).to_have_text("BUFFERING on", timeout=RUN_MS)
-    before, waiting = demo.experiments(), _of_jobs(demo)
-    with page.expect_response(re.compile("/cancel$")):
-        _knob(page, "SERVER").select_option("h2o")
-    expect(page.locator("#status.wrong #said")).to_contain_text("BUFFERING=off is not allowed")
-    until(lambda: _of_jobs(demo) <= waiting, limit_s=_SETTLE_S)
-    until(lambda: not list(demo.lab.results.glob("*.partial")), limit_s=_SETTLE_S)
-    assert demo.experiments() == before
-
-
-@pytest.mark.release
-@pytest.mark.usefixtures("slides")
-def test_a_remote_works_wherever_the_focus_is(at: Visit) -> None:
-    """A presenter's remote control, which sends Page Down, works even if a slider has the focus."""
-    page = at()
-    page.keyboard.press("F5")
-    expect(page.locator(".step-count")).to_have_text(f"1 of {len(steps())}")
-    _becomes(page, list(steps()[0].names))
-    page.locator(".scrub").focus()
-    page.keyboard.press("e")
-    page.keyboard.press("PageDown")
-    expect(page.locator(".step-count")).to_have_text(f"2 of {len(steps())}")
-
-
 def test_a_run_is_cancelled(demo: Demo, at: Visit) -> None:
     """Escape cancels both runs, which leave no partial folder; the earlier arms are shown again, with their knobs."""
     page = at()
@@ -360,19 +319,6 @@ def test_every_control_is_reached_without_a_pointer(at: Visit, *, presenting: bo
     assert count > (4 if presenting else 15)
 
 
-def test_help_is_opened_and_closed_with_keys(at: Visit) -> None:
-    """Keys open and close the help dialog, which has the focus while it is open."""
-    page = at()
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    expect(page.get_by_role("button", name="Close")).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-    page.get_by_role("button", name="Keys").press("Enter")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-
-
 @pytest.mark.usefixtures("slides")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_accessibility_checker_finds_nothing(at: Visit, axe_script: Path, scheme: str) -> None:
@@ -398,13 +344,6 @@ def test_the_accessibility_checker_finds_nothing(at: Visit, axe_script: Path, sc
     page.locator("#mode").click()
     _becomes(page, list(steps()[0].names))
     assert violations(page, axe_script) == []
-
-
-@pytest.mark.parametrize(("width", "height", "smallest_px"), WINDOWS)
-def test_what_is_explored_can_be_read(at: Visit, width: int, height: int, smallest_px: float) -> None:
-    """In the mode Explore no text, at any instant, overlaps another, leaves the window, is cut off, or is too small."""
-    page = at(width=width, height=height)
-    assert layout_faults(page, smallest_px=smallest_px, parts=INSTANTS) == []
 
 
 @pytest.mark.usefixtures("slides")

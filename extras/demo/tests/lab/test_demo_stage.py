@@ -25,11 +25,9 @@ from tests.support.visits import layout_faults, scrub, shown, visit
 pytestmark = pytest.mark.usefixtures("guest", "chromium")
 
 SIZES = [(1280, 720), (1920, 1080), (800, 600), (390, 844)]
-LARGE = 0.025
 ONE_COLUMN = 900
 CURE, AUTO, TURNS = ("none", "131072"), ("131072", "auto"), ("nginx", "haproxy")
 """The values of the steps that the tests open."""
-_LEAST_RATIO = 2.0
 _LEAST_PX = 10.5
 
 Film = Mapping[str, Any]
@@ -169,66 +167,6 @@ def test_the_filmstrip_has_nothing_of_the_future(talk: Talk, browser: Browser) -
         expect(page.locator(".gap-words")).to_have_text(f"the map works with {step.names[1]}")
 
 
-def test_streams_that_take_turns_look_like_it(talk: Talk, browser: Browser) -> None:
-    """While HAProxy sends script and image in turns, the image's lane has gaps; nginx sends one after the other."""
-    step = _step(TURNS)
-    films = talk.films(step)
-    gaps = []
-    with _opened(browser, talk, step) as page:
-        scrub(page, 1)
-        bars = page.locator(".lanes .fill.others").evaluate_all("all => all.map((each) => each.getAttribute('d'))")
-        lines = page.locator(".arm:nth-of-type(1) .grid").evaluate_all(
-            "all => all.map((each) => +each.getAttribute('x1'))"
-        )
-        ticks = page.locator(".stage .tick").all_text_contents()
-    zero, per_s = lines[0], (lines[1] - lines[0]) / float(ticks[1].removesuffix(" s"))
-    for film, path in zip(films, bars, strict=True):
-        script = _asked(film, "important")
-        span = [zero + per_s * script[f"{end}_byte_ms"] / 1000 for end in ("first", "last")]
-        starts = [float(x) for x in re.findall(r"M([\d.]+)", path)]
-        inside = [x for x in starts if span[0] < x < span[1]]
-        gaps.append(sum(1 for one, other in pairwise(inside) if other - one > 6))
-    assert gaps[0] <= 1
-    assert gaps[1] >= 5
-
-
-def test_the_script_steps_past_the_image(talk: Talk, browser: Browser) -> None:
-    """In the front the script comes to be behind the image; with LOWAT it is soon in front of it."""
-    step = _step(CURE)
-    films = talk.films(step)
-    lower = films[1]
-    exists_ms = _asked(lower, "important")["available_ms"]
-    with _opened(browser, talk, step) as page:
-        places = page.locator(".arm").nth(1).locator(".places rect.fill")
-        assert places.count() == 4
-        _at(page, films, exists_ms + 15)
-        image, script = (
-            _geometry(page, f".arm:nth-of-type(2) .places rect.fill.{name}")[0] for name in ("others", "important")
-        )
-        assert script["width"] > 0
-        assert script["x"] + script["width"] < image["x"] + image["width"]
-        _at(page, films, _asked(lower, "important")["first_byte_ms"])
-        image, script = (
-            _geometry(page, f".arm:nth-of-type(2) .places rect.fill.{name}")[0] for name in ("others", "important")
-        )
-        assert image["x"] + image["width"] == pytest.approx(script["x"], abs=1)
-
-
-def test_records_wait_behind_a_lock(talk: Talk, browser: Browser) -> None:
-    """The kernel's box has a lock, and a token for each TLS record; without LOWAT it takes the whole script."""
-    step = _step(CURE)
-    films = talk.films(step)
-    with _opened(browser, talk, step) as page:
-        assert page.locator(".arm .lock").count() == 2
-        _at(page, films, 3000)
-        tokens = page.locator(".places path.fill.important").evaluate_all(
-            "all => all.map((each) => (each.getAttribute('d').match(/M/g) ?? []).length)"
-        )
-    kernel = tokens[0::2]
-    assert kernel[0] >= 700 // 16
-    assert kernel[1] < kernel[0] / 3
-
-
 def test_the_line_of_lowat_moves_with_the_tuner(talk: Talk, browser: Browser, tmp_path: Path) -> None:
     """LOWAT's line is where the socket's option is. Here the tuner is given a third of the film for each value."""
     step = _step(AUTO)
@@ -249,22 +187,6 @@ def test_the_line_of_lowat_moves_with_the_tuner(talk: Talk, browser: Browser, tm
     assert drawn == [["131072", str(value)] for value in values]
     steps_px = [one - other for one, other in pairwise(lines)]
     assert steps_px[1] / steps_px[0] == pytest.approx(1.5)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_script_and_image_differ_without_colour(talk: Talk, browser: Browser, scheme: str) -> None:
-    """The luminances of script and image differ by at least 2 to 1."""
-    with _opened(browser, talk, _step(CURE), color_scheme=scheme) as page:
-        fills = page.evaluate(
-            "['others', 'important'].map((name) => getComputedStyle(document.querySelector(`.fill.${name}`)).fill)"
-        )
-    dark, bright = sorted(_luminance([int(part) / 255 for part in re.findall(r"\d+", fill)[:3]]) for fill in fills)
-    assert (bright + 0.05) / (dark + 0.05) >= _LEAST_RATIO
-
-
-def _luminance(colour: Sequence[float]) -> float:
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_a_key_goes_from_mark_to_mark(talk: Talk, browser: Browser) -> None:
@@ -293,31 +215,6 @@ def test_a_key_goes_from_mark_to_mark(talk: Talk, browser: Browser) -> None:
         assert times == pytest.approx(wanted, abs=6)
         page.keyboard.press("N")
         assert _clock_ms(page) == times[-2]
-
-
-def test_on_stage_the_film_pauses_at_marks_and_is_slow_at_the_decisive_one(talk: Talk, browser: Browser) -> None:
-    """Space plays to the next mark. Around the instant at which the script exists, the film is slow."""
-    step = _step(CURE)
-    asked = _asked(talk.films(step)[0], "important")
-    with _opened(browser, talk, step, alone=True) as page:
-        page.clock.install(time=0)
-        page.clock.pause_at(1)  # a busy machine must not play to the mark before the test looks
-        for mark_ms in (asked["sent_ms"], asked["available_ms"]):
-            page.keyboard.press("Space")
-            expect(page.locator(".play")).to_have_text("Pause")
-            page.clock.run_for(2000)
-            expect(page.locator(".play")).to_have_text("Play")
-            assert _clock_ms(page) == pytest.approx(mark_ms, abs=6)
-        page.keyboard.press("Space")
-        page.clock.run_for(500)
-        slow_ms = _clock_ms(page) - asked["available_ms"]
-        expect(page.locator(".told")).to_have_text("slow motion, 0.4×, after:")  # noqa: RUF001
-        page.keyboard.press("n")
-        before_ms = _clock_ms(page)
-        page.keyboard.press("Space")
-        page.clock.run_for(500)
-        fast_ms = _clock_ms(page) - before_ms
-        assert fast_ms > 3 * slow_ms > 0
 
 
 def test_results_appear_at_their_instants(talk: Talk, browser: Browser) -> None:
@@ -372,44 +269,3 @@ def test_every_window_shows_the_page(talk: Talk, browser: Browser, width: int, h
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         parts = (0.0, 0.06, 0.4, 0.75, 1.0)
         assert layout_faults(page, smallest_px=_LEAST_PX, scrolls=width < ONE_COLUMN, parts=parts) == []
-
-
-def test_a_phone_tells_the_story(talk: Talk, browser: Browser) -> None:
-    """On a phone each step can be read and played."""
-    width, height = SIZES[-1]
-    with visit(browser, talk.index.as_uri(), width=width, height=height, offline=True) as page:
-        for step in steps():
-            expect(page.locator(".step-title")).to_have_text(step.title)
-            assert layout_faults(page, smallest_px=14, scrolls=True, parts=(0.0, 0.06, 0.4, 1.0)) == [], step.title
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            page.keyboard.press("ArrowRight")
-
-
-def test_zoom_enlarges_the_type_on_stage(talk: Talk, browser: Browser) -> None:
-    """At 150 % every text is larger on the screen than at 100 %."""
-    smallest = []
-    for zoom in (1.0, 1.5):
-        width, height = round(1920 / zoom), round(1080 / zoom)
-        address = talk.index.as_uri()
-        with visit(browser, address, width=width, height=height, device_scale_factor=zoom, offline=True) as page:
-            page.evaluate("() => Object.defineProperty(window, 'outerWidth', { get: () => 1920 })")
-            page.evaluate("dispatchEvent(new Event('resize'))")
-            page.wait_for_timeout(300)
-            sizes: list[float] = page.locator("svg text, .step-text").evaluate_all(
-                "all => all.map((each) => parseFloat(getComputedStyle(each).fontSize))"
-            )
-            smallest.append(min(sizes) * zoom)
-    assert smallest[0] >= LARGE * 1080
-    assert smallest[1] >= 1.4 * smallest[0]
-
-
-def test_the_speaker_begins(talk: Talk, browser: Browser) -> None:
-    """In the mode Present a step is paused at its start; in the mode Explore the film plays."""
-    with visit(browser, talk.demo.address) as page:
-        shown(page)
-        expect(page.locator(".play")).to_have_text("Pause")
-        page.keyboard.press("p")
-        expect(page.locator(".arm-name")).to_have_text(list(steps()[0].names))
-        shown(page)
-        expect(page.locator(".play")).to_have_text("Play")
-        assert _clock_ms(page) == 0

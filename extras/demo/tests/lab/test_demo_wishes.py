@@ -16,7 +16,7 @@ from priolab.experiments.scenario.knobs import KNOBS, group_of, with_defaults
 from priolab.extras.demo.recorded import recorded
 from priolab.extras.demo.story import closing, joined, steps
 from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo
-from tests.support import visits, waiting
+from tests.support import waiting
 from tests.support.visits import (
     NETWORK_CHANGED,
     expected,
@@ -64,10 +64,7 @@ window.cancelAnimationFrame = clearTimeout;
 """
 """Lets a film be drawn ten times a second, and not sixty times, which takes a fifth more processor time."""
 _HINT_IS_SEEN = "document.querySelector('.late').checkVisibility({ visibilityProperty: true })"
-_PLACEHOLDER = "getComputedStyle(document.querySelector('#stages'), '::before').content"
-_FROM_BEFORE = "getComputedStyle(document.querySelector('#comparison'), '::before').content"
 _LEAST_PX = 11
-_MOVES_MS = 300
 _CHECKER = Path(__file__).with_name("wish_checker.js").read_text()
 
 
@@ -318,31 +315,6 @@ def test_cancelling_keeps_the_last_films(made: MadeUp, at: Callable[..., Page]) 
     expect(page.locator("#status")).to_be_hidden()
 
 
-def test_no_old_film_under_a_new_title(made: MadeUp, at: Callable[..., Page]) -> None:
-    """While a step's arms are run, the film before is put away with its figures and its time; in the mode Explore it
-    stays dimmed under its own names, and the page says that it is from before.
-    """
-    page = at()
-    page.keyboard.press("p")
-    expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(steps()[0].names))
-    _settled(page)
-    made.hold.clear()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator(".step-title")).to_have_text(steps()[1].title)
-    for part in (".arm", ".strip", "#player"):
-        expect(page.locator(part).first).not_to_be_visible()
-    assert page.evaluate(_PLACEHOLDER).startswith('"The films of both arms appear when they are there')
-    made.hold.set()
-    expect(page.locator(".arm-name")).to_have_text(list(steps()[1].names))
-    expect(page.locator(".arm").first).to_be_visible()
-    leave_story(page)
-    _settled(page)
-    made.hold.clear()
-    _rate(page, "64kbps")
-    expect(page.locator("#stages.stale .arm-name")).to_have_text(list(steps()[1].names))
-    assert page.evaluate(_FROM_BEFORE) == '"Still the films from before: "'
-
-
 def test_an_own_value_in_the_story(at: Callable[..., Page]) -> None:
     """A step whose LOWAT was moved says so above the title, in place of the step's text; a button goes back."""
     page = at()
@@ -394,40 +366,6 @@ def test_all_knobs_are_told(at: Callable[..., Page]) -> None:
         expect(page.get_by_role("heading", name="the front", exact=True)).to_be_hidden()
         find.fill("")
         expect(rate).to_be_visible()
-
-
-def test_calm_visitors_begin_the_film_themselves(made: MadeUp, browser: Browser) -> None:
-    """If less motion is asked for, films stand until somebody plays them; the page says so beside the button Play."""
-    with browser.new_context(reduced_motion="reduce") as context:
-        page = context.new_page()
-        navigate(page, lambda: page.goto(made.address))
-        for again in (False, True):
-            shown(page)
-            if again:
-                _rate(page, "64kbps")
-                expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(["no limit", "limit 128 KiB"])
-                _settled(page)
-            page.wait_for_timeout(_MOVES_MS)
-            expect(page.locator(".clock")).to_have_text("0.00 s")
-            expect(page.locator(".play")).to_have_text("Play")
-            expect(page.locator(".calm")).to_have_text("paused: your system asks for less motion")
-            expect(page.locator(".calm")).to_be_visible()
-        page.locator(".play").click()
-        expect(page.locator(".play")).to_have_text("Pause")
-        expect(page.locator(".calm")).to_be_hidden()
-
-
-def test_no_film_stays_when_there_is_none(made: MadeUp, at: Callable[..., Page]) -> None:
-    """After a failed run no film stays under its knobs; a button brings the earlier arms back, with their knobs."""
-    made.failing = {"CC=reno"}
-    page = at()
-    page.get_by_label("CC", exact=True).select_option("reno")
-    expect(page.locator("#status.wrong #said")).to_have_text("made up to fail")
-    expect(page.locator("#stages .arm")).to_have_count(0)
-    page.get_by_role("button", name="Back to the earlier arms").click()
-    expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
-    expect(page.get_by_label("CC", exact=True)).to_have_value("cubic")
-    expect(page.locator("#status")).to_be_hidden()
 
 
 def test_a_lab_that_has_ended(made: MadeUp, browser: Browser) -> None:
@@ -620,19 +558,6 @@ def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
         navigate(page, lambda: page.goto(made.address))
         shown(page)
         assert {path: lost.count(path) for path in lost} == dict.fromkeys(("film.js", "choices", "arms"), _LOSSES)
-
-
-def test_a_visit_survives_the_loss_of_that_program(
-    made: MadeUp, browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A test that visits the page loads it anew if the network's change took the program that starts the page."""
-    lost = "internetdisconnected"  # Playwright cannot pretend that the network changed
-    monkeypatch.setattr(visits, "NETWORK_CHANGED", "net::ERR_INTERNET_DISCONNECTED")
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.route("**/page/*/boot.js", lambda route: route.abort(lost), times=1)
-        navigate(page, lambda: page.goto(made.address))
-        shown(page)
 
 
 def test_the_page_without_its_program(made: MadeUp, browser: Browser) -> None:

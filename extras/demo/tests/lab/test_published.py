@@ -6,32 +6,24 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from priolab.analysis.figures.palette import LAYERS
-from priolab.analysis.loads.layer import Layer
-from priolab.analysis.loads.ledger import NAMES
 from priolab.client.firefox.bidi import Session, session
 from priolab.client.firefox.browser import SWITCHES, address_of
 from priolab.common.process.search_path import find
 from priolab.experiments.scenario.knobs import KNOBS
-from priolab.extras.demo.bench import dragged
-from priolab.extras.demo.choices import LOWATS
-from priolab.extras.demo.finale import finale
-from priolab.extras.demo.publish import written
-from priolab.extras.demo.recorded import Recordings, in_tree
+from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.recording import EXPLORE
-from priolab.extras.demo.story import closing, steps
+from priolab.extras.demo.story import steps
 from tests.support.visits import drawing_faults, figures, layout_faults, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
 _SMALLEST_PX = 10
 _READ_WINDOWS = ((390, 844), (844, 390), (1280, 800))
 _DRAWN_MS = 80
-_SEEN_MS = 10
 _INSTANTS = (0.05, 0.2, 0.35, 0.8, 1.0)
 _PAIRS = (("1M", "524288"), ("262144", "65536"), ("32768", "8192"), ("4096", "1024"))
 _FILMS = (
@@ -43,8 +35,6 @@ _FILMS = (
 _PHONE_PX = 500
 _LOAD_S = 60.0
 _SETTLED_MS = 500
-_FEWEST_STOPS = 4
-_TOO_LATE_MS = 5000
 
 
 def _runs(knobs: str) -> list[str]:
@@ -65,39 +55,6 @@ def test_explore_at_every_size(browser: Browser, width: int, height: int) -> Non
             assert page.evaluate("document.documentElement.scrollWidth") <= width
         else:
             assert layout_faults(page, smallest_px=_SMALLEST_PX, parts=(0.1, 0.5, 1)) == []
-
-
-@pytest.mark.parametrize("query", ["", "?step=3"])
-def test_a_window_of_4k_is_twice_as_large(browser: Browser, query: str) -> None:
-    """At 3840 pixels text, boxes, lines and sliders are twice as large as at 1920."""
-    with visit(browser, EXPLORE.as_uri() + query, width=1920, height=1080, offline=True) as page:
-        expect(page.locator(".stage")).to_have_count(2)
-        small = page.evaluate(_LENGTHS)
-        page.set_viewport_size({"width": 3840, "height": 2160})
-        page.wait_for_timeout(_SETTLED_MS)
-        large = page.evaluate(_LENGTHS)
-    assert {name: large[name] / small[name] for name in small} == {name: pytest.approx(2, rel=0.05) for name in small}
-
-
-_LENGTHS = """
-() => {
-  const box = (name) => document.querySelector(name).getBoundingClientRect();
-  const style = (name, property) => parseFloat(getComputedStyle(document.querySelector(name))[property]);
-  return {
-    text: style("body", "fontSize"),
-    drawn: style(".stage text", "fontSize"),
-    kernel: box(".box.socket").height,
-    lane: box(".hole").height,
-    phone: box(".phone-picture").height,
-    frame: box(".frames .screen").height,
-    line: style(".box.socket", "strokeWidth"),
-    slider: box(".scrub").height,
-    speed: box(".speed").width,
-    mark: box(".tick-mark").width,
-    play: box(".play").height,
-  };
-}
-"""
 
 
 @pytest.mark.parametrize("address", _FILMS)
@@ -221,94 +178,6 @@ def test_lowat_is_dragged(browser: Browser) -> None:
         expect(names).to_have_text(list(steps()[0].names))
 
 
-def test_the_answer_to_a_drag_is_timed(browser: Browser) -> None:
-    """`make bench` times the films that a drag of the line shows, one for each recorded stop on its way."""
-    answers_ms = dragged(browser, drags=1)
-    assert _FEWEST_STOPS <= len(answers_ms) <= len(LOWATS)
-    assert all(0 < answer_ms < _TOO_LATE_MS for answer_ms in answers_ms)
-
-
-_POINTED = """
-(shape) => {
-  const found = [...document.querySelectorAll(`.lanes ${shape}`)].filter((each) => each.getBoundingClientRect().width);
-  const box = found[found.length - (shape === "rect.hole" ? 2 : 1)].getBoundingClientRect();
-  for (let at = 0.005; at < 1; at += 0.01) {
-    for (const level of [0.5, 0.85]) {
-      const top = document.elementFromPoint(box.left + at * box.width, box.top + level * box.height);
-      if (top?.matches(shape)) return top.querySelector("title")?.textContent ?? "nothing";
-    }
-  }
-  return "something else";
-}
-"""
-"""Returns what a shape in the lanes says to a pointer, if it is the topmost one somewhere."""
-
-
-def test_whatever_is_pointed_at_says_what_it_is(browser: Browser) -> None:
-    """Bytes in every place, bars, holes, waits, the parts of the wait and the marks have a text for a pointer."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
-        expect(page.locator(".arm-name")).to_have_count(2)
-        scrub(page, 0.4)
-        for shape in ("rect.fill", "path.fill", "rect.wait", "rect.hole", "path.bottleneck", ".grip"):
-            texts = page.locator(f".stage {shape}").evaluate_all(
-                "(all) => all.map((each) => each.querySelector('title')?.textContent)"
-            )
-            assert texts, shape
-            assert all(texts), shape
-        assert all(page.locator(".tick-mark").evaluate_all("(all) => all.map((each) => each.title)"))
-        scrub(page, 1)
-        assert page.evaluate(_POINTED, "path.fill.others").endswith("A bar's height is their share of the link.")
-        assert page.evaluate(_POINTED, "rect.wait.important").startswith("script: the origin has it")
-        assert page.evaluate(_POINTED, "rect.hole").startswith("Nothing of image arrived here")
-        parts = page.locator(".wait-card rect").evaluate_all("(all) => all.map((each) => each.textContent)")
-        assert "kernel: 5.58 s of the wait of 6.18 s" in parts
-        assert all(parts)
-
-
-def test_the_parts_of_the_wait_have_the_figures_looks(browser: Browser) -> None:
-    """At the film's end a legend below each bar has the name, time and colour of each part, in the bar's order."""
-    waits = [arm["arm"]["ledger"]["parts_ms"] for arm in in_tree().arms if arm["knobs"]["LOWAT"] == "262144"]
-    colours: dict[Literal["light", "dark"], str | None] = {"light": LAYERS[Layer.UNSENT], "dark": None}
-    for scheme, colour in colours.items():
-        with visit(browser, f"{EXPLORE.as_uri()}?below=262144", offline=True, color_scheme=scheme) as page:
-            expect(page.locator(".arm-name")).to_have_count(2)
-            scrub(page, 1)
-            card = page.locator(".wait-card").nth(1)
-            texts = card.locator(".part-name").all_text_contents()
-            fills = [
-                card.locator(shapes).evaluate_all("(all) => all.map((each) => getComputedStyle(each).fill)")
-                for shapes in (".part", ".layer:not(.part)")
-            ]
-        said = {text.rsplit(" ", 2)[0]: text for text in texts}
-        assert list(said) == [NAMES[Layer(key)] for key, ms in waits[0].items() if ms > _SEEN_MS]
-        assert said["kernel"] == f"kernel {waits[0]['kernel_unsent'] / 1000:.2f} s"
-        assert fills[0] == fills[1]
-        assert colour is None or _rgb(colour) in fills[1]
-
-
-def _rgb(colour: str) -> str:
-    return f"rgb({', '.join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5))})"
-
-
-def test_a_sentence_has_one_end(browser: Browser, tmp_path: Path) -> None:
-    """A text with an end of its own gets no full stop after it; one without an end gets one."""
-    said = {"verdict_reason": "Was it late?", "warnings": ["So"]}
-    lost = {"film": None, "film_reason": "it is lost."}
-    arms = [
-        {**arm, "arm": arm["arm"] | said} | (lost if arm["knobs"]["LOWAT"] == "none" else {}) for arm in in_tree().arms
-    ]
-    file = tmp_path / "ends.html"
-    file.write_text(written(Recordings.of(arms, in_tree().about), finale(None)))
-    with visit(browser, file.as_uri(), offline=True) as page:
-        expect(page.locator(".arm .no-film")).to_have_text("There is no film of this run: it is lost.")
-        scrub(page, 1)
-        expect(page.locator(".note .reason").nth(1)).to_have_text(
-            re.compile(r"^Was it late\? The script waited .*complete\. So\.$")
-        )
-        drawing = page.locator(".stage")
-        expect(drawing).to_have_attribute("aria-label", re.compile(r"^limit 128 KiB: Was it late\? First .* s\.$"))
-
-
 def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
     """A pin on the time axis, put there by a click or by keys, is compared once the film has shown the instant."""
     with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
@@ -348,18 +217,6 @@ def test_the_network_is_magnified(browser: Browser, query: str, width: int, heig
 
 
 _SPANS = "(all) => all.map((each) => each.getBBox().width)"
-
-
-def test_explore_tells_the_story(browser: Browser) -> None:
-    """Presented, it has every step with its films, and the closing slide."""
-    with visit(browser, EXPLORE.as_uri(), width=1920, height=1080, offline=True) as page:
-        expect(page.locator(".arm-name")).to_have_count(2)
-        page.keyboard.press("p")
-        for step in steps():
-            expect(page.locator(".step-title")).to_have_text(step.title)
-            expect(page.locator(".arm-name")).to_have_text(list(step.names))
-            page.keyboard.press("ArrowRight")
-        expect(page.locator(".closing-points li")).to_have_text([each.words for each in closing().points])
 
 
 @contextmanager

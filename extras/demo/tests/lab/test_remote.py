@@ -3,16 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from priolab.common.home import ROOT
-from priolab.experiments.scenario.knobs import with_defaults
-from priolab.extras.demo.finale import finale
-from priolab.extras.demo.publish import written
-from priolab.extras.demo.recorded import Recordings, in_tree, recorded_step
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import START, closing, marks, steps
 from priolab.extras.demo.tests.claims import Claim, State, Stop, fault, placed, state
@@ -136,57 +131,3 @@ def test_every_stop_has_the_facts_of_the_link(given: Mapping[Stop, Seen]) -> Non
         for arm in ("above", "below"):
             if f"{arm}.network" in seen.drawn:
                 assert re.search(r"\d", str(seen.drawn[f"{arm}.title of network"])), stop
-
-
-def test_both_gains_and_the_verdicts_are_explained(given: Mapping[Stop, Seen]) -> None:
-    """At the end the first byte's gain and the map's are told; a verdict that the films do not show has its reason."""
-    limited = given[3, "end"].drawn
-    assert (limited["the first byte's gain"], limited["the map's gain"]) == (3.73, 3.4)
-    asked = given[2, "end"].drawn
-    for arm, first in (("above", "script"), ("below", "image")):
-        about = "The same film: the verdict is about what the client asked for, here the"
-        assert asked[f"{arm}.about the verdict"] == f"{about} {first} first."
-    assert str(given[7, "end"].drawn["below.about the verdict"]).startswith("Undecided: the script did not come")
-    explained = {stop for stop, seen in given.items() if stop[0] and any("about" in name for name in seen.drawn)}
-    assert {step for step, _ in explained} == {2, 7}
-
-
-def test_claims_fail_for_other_films(given: Mapping[Stop, Seen]) -> None:
-    """With both arms exchanged, or with the films of another step, some sentence of each step is wrong."""
-    drawn = {stop: seen.drawn for stop, seen in given.items()}
-    other = {"above": "below", "below": "above"}
-    swapped = {
-        stop: {re.sub(r"^(above|below)", lambda arm: other[arm[1]], name): value for name, value in seen.items()}
-        for stop, seen in drawn.items()
-    }
-    for number, step in enumerate(steps(), start=1):
-        claims = [claim for claim in story_claims() if claim.stop[0] == number]
-        assert claims, step.title
-        if number > 1:  # with the fast link both films are the same
-            assert _faults(claims, swapped), step.title
-        for another in {*range(1, len(steps()) + 1)} - {number}:
-            told = {(number, mark): seen for (each, mark), seen in drawn.items() if each == another}
-            assert _faults(claims, told), (step.title, another)
-
-
-def test_changed_recordings_are_noticed(browser: Browser, tmp_path: Path) -> None:
-    """If the recordings of both arms are exchanged, the step about LOWAT says what its page does not show."""
-    first, second = (with_defaults(knobs) for knobs in recorded_step().arms)
-    knobs = {frozenset(first.items()): second, frozenset(second.items()): first}
-    arms = [{**arm, "knobs": knobs.get(frozenset(arm["knobs"].items()), arm["knobs"])} for arm in in_tree().arms]
-    file = tmp_path / "exchanged.html"
-    file.write_text(written(Recordings.of(arms, in_tree().about), finale(None)))
-    number = steps().index(recorded_step()) + 1
-    drawn: dict[Stop, State] = {}
-    with visit(browser, f"{file.as_uri()}?step={number}", width=_WIDTH, height=_HEIGHT, offline=True) as page:
-        expect(page.locator(".step-title")).to_have_text(recorded_step().title)
-        expect(page.locator(".arm-name")).to_have_text(list(recorded_step().names))
-        mark = START
-        while mark != "end":
-            drawn[number, mark] = state(page)
-            page.keyboard.press("n")
-            mark = page.locator(".chapter").inner_text()
-        drawn[number, mark] = state(page)
-    wrong = " ".join(_faults((claim for claim in story_claims() if claim.stop[0] == number), drawn))
-    for sentence in (*recorded_step().text, *recorded_step().say):
-        assert sentence.words in wrong

@@ -14,12 +14,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from priolab.common.home import ROOT
 from priolab.extras.demo.choices import LOWATS
-from priolab.extras.demo.story import closing, joined, steps
+from priolab.extras.demo.story import steps
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
 from priolab.extras.demo.tests.lab.exported import copy_story
-from priolab.extras.demo.tests.lab.story import TOLD
 from tests.support.capabilities import needing
-from tests.support.lab import Lab, make_lab, priolab_here
+from tests.support.lab import make_lab, priolab_here
 from tests.support.shared_runs import Runs
 from tests.support.visits import RUN_MS, figures, scrub, shown, visit
 
@@ -29,12 +28,6 @@ _DOCS = ROOT / "docs/guide"
 TALK = (_DOCS / "talk.md").read_text()
 TUTORIAL = (_DOCS / "tutorial.md").read_text()
 _PREPARE_S = 240.0
-_NOTING_LABELS = """
-window.labels = [];
-new MutationObserver(() => labels.push(document.querySelector(".play")?.textContent))
-    .observe(document.body, { subtree: true, childList: true, characterData: true });
-"""
-"""Notes what the button to play has said. A film may pause before a late test looks at the button."""
 
 
 def _rows(heading: str) -> list[list[str]]:
@@ -106,41 +99,6 @@ def test_preparing_says_that_it_is_ready(prepared: Prepared) -> None:
     assert said.index("ready: ") < said.index("\nopen http://")
     assert re.search(r"load \d of 3", said), "it shows its progress"
     assert len(prepared.experiments()) == 1
-
-
-def test_the_five_minutes(prepared: Prepared, browser: Browser) -> None:
-    """Each row of the short talk has the step's minute and notes; the step appears at once, waits for space, and shows
-    what is said; the last row is the closing slide.
-    """
-    rows = _rows("Five minutes")
-    with visit(browser, prepared.address) as page:
-        shown(page)
-        page.keyboard.press("p")
-        with page.context.expect_page() as opening:
-            page.keyboard.press("s")
-        notes = opening.value
-        page.evaluate(_NOTING_LABELS)
-        told = 0
-        for number, step in enumerate(steps(), start=1):
-            expect(page.locator(".step-count")).to_have_text(f"{number} of {len(steps())}")
-            expect(page.locator("#stages:not(.stale) .arm-name")).to_have_text(list(step.names), timeout=RUN_MS)
-            assert page.evaluate("window.said.filter((each) => /load/.test(each))") == [], "it appears at once"
-            expect(page.locator(".clock")).to_have_text("0.00 s")
-            expect(page.locator(".play")).to_have_text("Play")
-            page.evaluate("labels.length = 0")
-            page.keyboard.press("Space")
-            page.wait_for_function("labels.includes('Pause')")
-            expect(page.locator(".play")).to_have_text("Play")  # it pauses at its first mark
-            TOLD[number - 1](*_arms(prepared, page))
-            expect(notes.locator("#say")).to_have_text(joined(step.say))
-            if step.minute:
-                minute, named, say = rows[told]
-                assert (minute, named.partition(",")[0], say) == (step.minute, str(number), joined(step.say))
-                told += 1
-            page.keyboard.press("ArrowRight")
-        expect(page.locator(".step-title")).to_have_text(closing().title)
-        assert rows[told:] == [[closing().minute, "the closing slide", joined(closing().say)]]
-    assert len(prepared.experiments()) == 1, "nothing was run during the talk"
 
 
 def test_guess_the_number(prepared: Prepared, browser: Browser) -> None:
@@ -263,35 +221,3 @@ def test_the_tutorials_conditions(run: Runs) -> None:
     assert "`RELOADS=4`" in _section(3)
     late = reloaded.arm("control")["first_byte_ms"] - reloaded.arm(treatment)["first_byte_ms"]
     assert late > 1000
-
-
-@pytest.mark.release
-def test_the_tutorials_sweep(lab: Lab) -> None:
-    """Section 4: the sweep runs every value once and one value twice, and `priolab knee` recommends one of them."""
-    section = TUTORIAL.partition("\n## 4. ")[2].partition("\n## ")[0]
-    (block,) = re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-    sweep, knee = (shlex.split(line) for line in block.splitlines())
-    assert (sweep[:2], knee) == (["make", "sweep"], ["priolab", "knee"])
-    done = lab.command_here("sweep", "FABRIC=virtual", *sweep[2:])
-    assert done.returncode == 0, done.stderr
-    (values,) = (word.removeprefix("LOWAT=").split(",") for word in sweep if word.startswith("LOWAT="))
-    assert len(list(lab.results.glob("*/*/run.json"))) - len(list(lab.results.glob("latest/*/run.json"))) == 1 + len(
-        values
-    )
-    told = priolab_here("knee", str(lab.results / "latest"))
-    assert told.returncode == 0, told.stderr
-    assert re.search(rf"LOWAT={'|LOWAT='.join(values)}", told.stdout), told.stdout
-
-
-@pytest.mark.release
-def test_the_tutorials_finding(run: Runs, tmp_path: Path) -> None:
-    """Section 5: the file of the example can be run, and answers its question with a verdict and a time."""
-    (content,) = re.findall(r"^```toml\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)
-    file = tmp_path / "my-scenario.toml"
-    file.write_text(content)
-    (words,) = _commands(5)
-    done = run(*(word.replace("my-scenario.toml", str(file)) for word in words))
-    assert done.code == 0, done.err
-    first = done.summary["arms"][0] if done.summary else {}
-    assert first["verdict"]
-    assert first["script"]["first_byte_ms"] > 0

@@ -1,18 +1,16 @@
 """The notebooks' helpers, with a recorded experiment: what they return, and what they show."""
 
 import re
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import PIL.Image
 import pytest
 from IPython.display import Image, Markdown
 
 import priolab
-from priolab import Experiment, load_experiment, load_sweep
+from priolab import Experiment, load_experiment
 from priolab.common.home import ROOT
-from priolab.extras.notebooks import lab, views
+from priolab.extras.notebooks import lab
 
 _TESTS = ROOT / "tests"
 _GOLDEN = _TESTS / "golden" / "format-3"
@@ -73,36 +71,6 @@ def test_a_statement_that_does_not_hold_ends_the_notebook(screen: Screen) -> Non
     assert screen.texts == ["✓ it is so"]
 
 
-@pytest.mark.parametrize(
-    "view", [views.timelines, views.ledgers, views.queues, views.records], ids=lambda v: v.__name__
-)
-def test_a_picture_is_small(view: Any, experiment: Experiment, screen: Screen) -> None:
-    """Each picture is one PNG with a palette, small enough to be stored in a notebook."""
-    view(experiment)
-    (drawn,) = screen.pictures
-    assert len(drawn) < 80_000
-    with PIL.Image.open(BytesIO(drawn)) as picture:
-        assert picture.mode == "P"
-        assert picture.width > 900
-
-
-def test_a_picture_may_have_some_arms(experiment: Experiment, screen: Screen) -> None:
-    """`ledgers` draws the named arms alone."""
-    views.ledgers(experiment)
-    views.ledgers(experiment, "control")
-    whole, part = (PIL.Image.open(BytesIO(drawn)).height for drawn in screen.pictures)
-    assert part < whole
-
-
-def test_tables_have_a_row_for_each_arm(experiment: Experiment, screen: Screen) -> None:
-    """The table of times has a row for each arm, with the words of the ledger."""
-    views.times(experiment)
-    head, _, *rows = screen.texts[0].splitlines()
-    assert head.startswith("| arm | verdict | script possible |")
-    assert [row.split(" | ")[0] for row in rows] == [f"| {name}" for name in lab.arms(experiment)]
-    assert rows[0].endswith(" | in propagation |")
-
-
 def test_a_command_tells_its_outcome(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     """`run` and `sweep` end with a line that is the same on each machine, whether runs were made or reused."""
 
@@ -133,14 +101,3 @@ def test_a_failed_command_is_an_error(screen: Screen, tmp_path: Path, monkeypatc
     with pytest.raises(priolab.ScenarioError, match="LOWAT"):
         lab.run("LOWAT=many")
     assert screen.texts[0] == "`priolab run LOWAT=many`"
-
-
-def test_a_sweep_of_two_networks_is_shown(screen: Screen) -> None:
-    """The views of a sweep show a picture, and a table for each network without the words of a single repetition."""
-    found = load_sweep(_TESTS / "golden-sweep")
-    views.curve(found)
-    views.values(found)
-    assert len(screen.pictures) == 1
-    tables = [text for text in screen.texts if text.startswith("|")]
-    assert len(tables) == 2
-    assert all(table.startswith("| LOWAT | script first byte |") and "one repetition" not in table for table in tables)

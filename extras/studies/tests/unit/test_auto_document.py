@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from priolab.analysis.figures.following import Followed, draw
 from priolab.analysis.reports.following import Seen
 from priolab.analysis.reports.markdown import places as marked
 from priolab.analysis.sweeps.bootstrap import Estimate
@@ -15,8 +14,7 @@ from priolab.analysis.sweeps.moment_means import MomentMeans
 from priolab.analysis.sweeps.summary import summarize
 from priolab.analysis.sweeps.validation import Kept
 from priolab.experiments.commands.study import document_of
-from priolab.extras.studies.auto_document import AutoResults, _after, places
-from tests.support.declarations import valid
+from priolab.extras.studies.auto_document import AutoResults, places
 from tests.support.followed import FAST_BIT_S, SLOW_BIT_S, right_bytes, seen
 from tests.support.sweeps import knobs, write_run, write_sweep
 
@@ -123,29 +121,3 @@ def test_a_broken_promise_is_not_passed_over(tmp_path: Path, trouble: dict[str, 
     assert not found.holds
     told = places(found, {}, {})["not-confirmed"]
     assert ("outside of the sweep's limits" in told) is ("kept_ms" in trouble)
-
-
-@pytest.mark.parametrize(
-    ("time_ns", "said"), [(None, "never"), (0, "at once"), (20_000, "at once"), (400_000, "0.4 ms")]
-)
-def test_a_time_too_short_to_be_shown_is_at_once(time_ns: int | None, said: str) -> None:
-    """A time that would be shown as 0.0 ms is shown as `at once`, like no time."""
-    assert _after(time_ns) == said
-
-
-def test_the_picture_shows_both_steps() -> None:
-    """Each rate step has a shade up to the end of the second round trip after the step.
-
-    The panel of an arm has a line for the bytes that LOWAT leaves unsent, if LOWAT is set.
-    """
-    arms = [
-        Followed(name="auto", seen=seen(_IN_TIME), began_ns=0),
-        Followed(name="unset", seen=seen([(0, None)]), began_ns=0),
-    ]
-    document = valid(draw(arms, ["by hand"]))
-    _, steered, unset = document["vconcat"]
-    shades = steered["layer"][0]["data"]["values"]
-    assert [(row["start"], row["end"]) for row in shades] == [(1.0, 1.4), (3.0, 3.04)]
-    lines = [[layer for layer in panel["layer"] if layer["mark"]["type"] == "line"] for panel in (steered, unset)]
-    assert list(map(len, lines)) == [1, 0]
-    assert "correct after 390 ms (two round trips: 400 ms)" in " ".join(steered["title"]["subtitle"])

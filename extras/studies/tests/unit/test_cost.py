@@ -9,7 +9,7 @@ import pytest
 from priolab.analysis.reports.markdown import places
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.study import document_of
-from priolab.extras.studies import cost, cost_document, cost_picture, processor
+from priolab.extras.studies import cost, cost_document, processor
 from priolab.extras.studies.cost_grid import (
     LOWATS,
     NETWORKS,
@@ -21,8 +21,6 @@ from priolab.extras.studies.cost_grid import (
     law,
     law_of_whole_buffers,
 )
-from priolab.extras.studies.processor import Point, Spending, Spent
-from tests.support.declarations import valid
 
 _SLOW, _FAST = Network(rate="10mbit", round_trip_ms=5), Network(rate="1gbit", round_trip_ms=200)
 _UNSET = Price(
@@ -94,44 +92,6 @@ def test_the_document() -> None:
         "No value costs 1%"
     )
     assert of_processors["processor"] == "Not measured: h2load is not installed."
-
-
-def test_processor_time_as_ratios() -> None:
-    """A row has the time with LOWAT unset, and the ratio of the medians with each value; the load stands beside it."""
-    unset = Point(server="nginx", connections=1000, lowat=None)
-    times = {unset: (9, 2, 1), replace(unset, lowat=65_536): (3, 1, 4)}
-    spending = Spending(
-        by_point={point: [Spent(cpu_ms=each, goodput_bit_s=4e8) for each in cpu_ms] for point, cpu_ms in times.items()},
-        load=1.25,
-        processors=2,
-    )
-    found = cost_document.processor_places(spending)
-    assert found["processor"].endswith("\n| nginx | 1,000 | 400 Mbit/s | 2.00 ms | 1.50 |")
-    assert (found["processor-repeat"], found["processor-load"]) == ("3", "1.2 on 2 processors")
-
-
-def test_the_picture() -> None:
-    """The picture has a plot for each network, and is valid; marks beside them are medians over full links."""
-    declaration = valid(cost_picture.draw(_PRICES))
-    rows = [plot for row in declaration["vconcat"] for plot in row["hconcat"]]
-    titles = [plot["title"]["text"] for plot in rows]
-    assert {"10 Mbit/s, 5 ms", "1 Gbit/s, 200 ms"} < {*titles}
-    wakeups = rows[titles.index("wake-ups per MB; dashed: law")]["layer"][-1]["data"]["values"]
-    assert wakeups == [{"server": "nginx", "lowat": "128K", "value": 8.5}]
-
-
-def test_the_json() -> None:
-    """`priolab cost --json` has a row for each run, in units that the names tell."""
-    assert cost.document(_PRICES)["prices"][1] == {
-        "server": "nginx",
-        "rate": "10mbit",
-        "round_trip_ms": 5,
-        "lowat": 131_072,
-        "first_byte_ms": 231,
-        "goodput_bit_s": 9_082_000,
-        "wakeups_per_mb": 8.5,
-        "memory_bytes": 280_000,
-    }
 
 
 @pytest.mark.parametrize(

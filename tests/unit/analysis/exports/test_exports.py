@@ -403,18 +403,6 @@ def test_the_table_of_resources() -> None:
     assert lines[-4].endswith(",100.0,400.0,10667,,,")
 
 
-def test_the_table_of_loads_of_many() -> None:
-    """A load's row has times of the focal resource, the important resources and the others.
-
-    Knobs that the page does not use are None.
-    """
-    row = {table.name: table for table in tables.tables(album(of_many()))}["loads"].rows[0]
-    assert (row["page"], row["size_bytes"], row["script_delay_ns"]) == ("news", None, None)
-    assert (row["focal"], row["first_byte_ms"], row["important_last_byte_ms"]) == ("stream", 200, 260)
-    assert (row["others_first_byte_ms"], row["others_last_byte_ms"], row["other_bytes_before"]) == (100, 400, 600)
-    assert (row["other_bytes_during"], row["verdict"]) == (0, "undecided")
-
-
 def test_har_of_many() -> None:
     """Each HAR entry has the resource's type and its priority: weight and parent stream, or the header field."""
     document = har.document(album(), of_many())["log"]

@@ -49,17 +49,6 @@ def test_without_arrivals_what_was_acknowledged_counts() -> None:
     assert (look.in_flight_bytes, look.queue_bytes) == (1000, 1000)
 
 
-def test_looks_outside_of_the_picture_are_left_out() -> None:
-    """Samples before the page's request or after the end of the axis are left out."""
-    looks = backlog(LOAD, layers(*(sample(t_ms, unsent=1) for t_ms in range(-50, 1000, 10))), until_s=0.5)
-    assert (looks[0].at_s, looks[-1].at_s) == (0.0, 0.5)
-
-
-def test_one_look_is_no_lane() -> None:
-    """A single sample, as with SAMPLE=none, makes no lane."""
-    assert backlog(LOAD, layers(sample(10)), until_s=1) == []
-
-
 def test_columns_keep_peaks() -> None:
     """`columns` divides items by position into columns, and returns the largest item of each column, left to right."""
     items = [(0.0, 1), (0.5, 9), (0.9, 2), (2.1, 3), (2.2, 3)]
@@ -79,28 +68,12 @@ def test_bends_leave_the_line_as_it_is(heights: list[int]) -> None:
         assert before[1] == height == after[1]
 
 
-def test_looks_that_saw_nothing_are_no_lane() -> None:
-    """Samples without unsent bytes and bytes in flight, as on a link without a rate, make no lane."""
-    assert backlog(LOAD, layers(*(sample(t_ms) for t_ms in range(0, 500, 10))), until_s=1) == []
-
-
 @pytest.mark.parametrize(
     ("most", "least_step", "expected"),
-    [
-        (1348, 300, [500, 1000]),
-        (74, 25, [50]),
-        (133, 45, [50, 100]),
-        (1000, 250, [500, 1000]),
-        (1, 0.3, [0.5, 1]),
-        (7, 1.2, [2, 4, 6]),
-        (1.5, 1.2, [1]),
-    ],
+    [(1348, 300, [500, 1000]), (74, 25, [50]), (1, 0.3, [0.5, 1]), (7, 1.2, [2, 4, 6]), (1.5, 1.2, [1])],
 )
 def test_ticks_are_round(most: float, least_step: float, expected: list[float]) -> None:
-    """Ticks are multiples of a round number: the smallest round number that is at least `least_step`.
-
-    If this number is above `most`, ticks are multiples of the largest round number up to `most`.
-    """
+    """Ticks are multiples of a round number: the smallest from `least_step` on, else the largest up to `most`."""
     assert ticks(most, least_step) == expected
 
 

@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.analysis.figures.lanes import Step, lanes, lanes_of
-from priolab.analysis.figures.palette import IMPORTANT, OTHERS
 from priolab.analysis.records.rate import Rate
-from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.support.builders import Pieces, load_of, page_load, scenario
 from tests.support.pages import page_of_parts, part
 
@@ -64,33 +62,6 @@ def test_the_link_is_shared() -> None:
     assert (found["image"][-1].height, found["script"][-1].height) == (0.5, 0.5)
 
 
-def test_a_first_record_that_nothing_follows_is_seen() -> None:
-    """If the link is idle after the first byte, the first step still shows the first record."""
-    steps = lanes(page_load([(1000, 9000), (1500, 9000)], [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
-    assert heights(steps) == [0.5, 0.0, 0.0, 0.0, 0.5]
-
-
-@pytest.mark.parametrize("rate_bit_s", [RATE_BIT_S, 10**9, None])
-@pytest.mark.parametrize(
-    ("image", "start_s"),
-    [([(1000, 2048)], 0.9), ([(990, 1024), (1000, 1024)], 0.9), ([(3, 2048)], 0.0)],
-)
-def test_a_resource_shorter_than_a_step_is_seen(image: Pieces, start_s: float, rate_bit_s: int | None) -> None:
-    """A resource shorter than a step is one full step.
-
-    The step ends with the last byte, or begins at 0 if it would otherwise begin before 0.
-    """
-    (step,) = lanes(page_load(image, [(3000, 10), (4000, 10)]), a_rate(rate_bit_s), STEP_S)["image"]
-    assert (step.start_s, step.end_s, step.height) == pytest.approx((start_s, start_s + STEP_S, 1.0))
-
-
-def test_little_is_thin_but_there() -> None:
-    """A step with a single byte has a height above 0; a step without bytes has the height 0."""
-    image = [(1000, 18_000), (1500, 1), (2000, 18_000)]
-    steps = lanes(page_load(image, [(3000, 10)]), a_rate(RATE_BIT_S), STEP_S)["image"]
-    assert [step.height > 0 for step in steps] == [True] + [False] * 3 + [True] + [False] * 4 + [True]
-
-
 @given(
     image=st.lists(st.tuples(st.integers(1, 3000), st.integers(1, 99_999)), min_size=1).map(sorted),
     script=st.lists(st.tuples(st.integers(1, 3000), st.integers(1, 99_999)), min_size=1).map(sorted),
@@ -104,33 +75,13 @@ def test_every_lane_can_be_drawn(image: Pieces, script: Pieces, rate_bit_s: int 
         assert steps[0].height > 0
 
 
-def _catalogued(name: str) -> list[tuple[str, int, str]]:
-    """Returns (name, number of resources, colour) of each lane of a page in the catalogue."""
-    page = page_of(name, Parameters(size_bytes=2048, script_delay_ns=0))
-    return [(lane.name, len(lane.resources), lane.colour) for lane in lanes_of(page)]
-
-
-def test_the_lanes_of_two() -> None:
-    """On the page `maps` the script has the lower lane and the image the upper lane; the HTML has no lane."""
-    assert _catalogued("maps") == [("script", 1, IMPORTANT[0]), ("image", 1, OTHERS[0])]
-
-
-def test_the_lanes_of_six() -> None:
-    """On the page `six` each of six resources has its own lane; the important resource's lane is the lowest."""
-    assert _catalogued("six") == [("u0", 1, IMPORTANT[0]), *((f"u{5 - n}", 1, OTHERS[n]) for n in range(5))]
-
-
-def test_the_lanes_of_many() -> None:
-    """On the page `news` twenty images share one lane, and each important resource has its own lane."""
-    assert _catalogued("news") == [("style", 1, IMPORTANT[0]), ("app", 1, IMPORTANT[1]), ("20 others", 20, OTHERS[0])]
-
-
 @pytest.mark.parametrize(
     ("others", "important", "names"),
     [
         (1, 6, ["6 important", "o0"]),
         (1, 5, ["i0", "i1", "i2", "i3", "i4", "o0"]),
         (2, 5, ["i0", "i1", "i2", "i3", "i4", "2 others"]),
+        (5, 1, ["i0", "o0", "o1", "o2", "o3", "o4"]),
         (7, 6, ["6 important", "7 others"]),
         (6, 1, ["i0", "6 others"]),
     ],

@@ -28,7 +28,6 @@ from tests.support.builders import (
     asking,
     load_of,
     maps,
-    page_load,
     run,
     scenario,
     socket_sample,
@@ -238,32 +237,6 @@ def kept_of(load: PageLoad, page: str) -> dict[str, Any]:
     return kept
 
 
-def test_the_document_of_a_load() -> None:
-    """run.json has each resource by name, and both groups. Only the page `maps` has keys of image and script."""
-    others: dict[str, Pieces] = {"photo": [(300, 600), (600, 400)], "movie": [(500, 1000)], "icon": [(950, 1000)]}
-    document = kept_of(made(others, SOON), "news")
-    assert list(document.pop("resources")) == [each.name for each in PAGE.resources]
-    assert document == {
-        "load": 1,
-        "focal": "app",
-        "available_ms": 200,
-        "first_byte_ms": 500,
-        "important_last_byte_ms": 900,
-        "others_first_byte_ms": 300,
-        "others_last_byte_ms": 950,
-        "other_bytes_before": 600,
-        "other_bytes_during": 1400,
-    }
-    of_maps = kept_of(page_load([(100, 10), (900, 20)], [(500, 30)]), "maps")
-    assert set(of_maps) - {*document, "resources"} == {
-        "script_available_ms",
-        "script",
-        "image",
-        "image_bytes_before_script",
-        "image_bytes_during_script",
-    }
-
-
 def stream_load(chunks: Sequence[Chunk], pieces: Pieces, name: str = "mine") -> PageLoad:
     size_bytes = sum(chunk.total_bytes for chunk in chunks)
     tokens = part("tokens", important=True, size_bytes=size_bytes, chunks=tuple(chunks))
@@ -281,14 +254,6 @@ def test_gaps_by_hand() -> None:
     assert (told["tokens"]["gap_p50_ms"], told["tokens"]["gap_longest_ms"]) == (40, 60)
     assert told["tokens"]["gap_p99_ms"] == pytest.approx(59.6)
     assert not [key for key in told["bulk"] if key.startswith("gap")]
-
-
-def test_gaps_of_a_hundred_and_one_pieces() -> None:
-    """A single long gap among 100 is the longest gap, and changes the 99th percentile little."""
-    at_ms = [10 * index for index in range(100)] + [1990]
-    load = stream_load([Chunk(at_ns=0, size_bytes=4, every_ns=10 * MS, count=101)], [(t_ms, 4) for t_ms in at_ms])
-    gaps_ms = load.resources["tokens"].gaps_ms
-    assert gaps_ms == {"gap_p50_ms": 10, "gap_p99_ms": pytest.approx(10 + 0.01 * 990), "gap_longest_ms": 1000}
 
 
 def test_gaps_of_few_pieces() -> None:

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.verdict import Judgement
@@ -30,43 +28,6 @@ def test_nothing_to_prioritize() -> None:
         judgement = judge(load, favoured, 0)
         assert judgement.verdict == Verdict.NOTHING
         assert judgement.reason == "the image was complete 50 ms before the origin had the script"
-
-
-def test_an_image_that_had_left_is_nothing_to_prioritize() -> None:
-    """There is nothing to prioritize if 95 % of the image had left the front when the script became available."""
-    image = [(300, 950), (900, 50)]
-    left = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 100 * 10**6)
-    assert (left.verdict, left.reason) == (
-        Verdict.NOTHING,
-        "95% of the image had left the front before the origin had the script",
-    )
-    still_there = judge(page_load(image, SCRIPT, available_ms=200), ("script",), 99 * 10**6)
-    assert still_there.verdict == Verdict.INVERTED
-
-
-def test_no_order_asked() -> None:
-    """Without priorities the verdict is `undecided`, because no order was asked for."""
-    judgement = judge(page_load([(500, 100), (2000, 900)], SCRIPT), (), 0)
-    assert (judgement.verdict, judgement.reason) == (Verdict.UNDECIDED, "the client asked for no order")
-
-
-def test_kept() -> None:
-    """The verdict is `kept` if the script is complete first and little of the image came before the script."""
-    judgement = judge(page_load([(500, 200), (1500, 300), (3400, 500)], SCRIPT), ("script",), 0)
-    assert judgement.verdict == Verdict.KEPT
-    assert (
-        judgement.reason
-        == "20% of the image arrived before the script's first byte; the script was complete 2.0 s before the image"
-    )
-
-
-def test_inverted() -> None:
-    """The verdict is `inverted` if the script is complete last and nearly all of the image came before the script."""
-    judgement = judge(page_load([(500, 950), (1200, 50)], SCRIPT), ("script",), 0)
-    assert judgement.verdict == Verdict.INVERTED
-    assert judgement.reason == (
-        "95% of the image arrived before the script's first byte, though the script was asked for first"
-    )
 
 
 def test_shared() -> None:
@@ -97,22 +58,3 @@ def test_limits(image: Pieces, verdict: Verdict) -> None:
     When the last byte of the image came does not matter.
     """
     assert judge(page_load(image, SCRIPT), ("script",), 0).verdict == verdict
-
-
-def test_swap_judges_the_image() -> None:
-    """If the image was asked for first, the verdict is `kept` when the image comes first."""
-    load = page_load([(500, 500), (900, 500)], SCRIPT)
-    assert judge(load, ("image",), 0).verdict == Verdict.KEPT
-    assert judge(load, ("script",), 0).verdict == Verdict.INVERTED
-
-
-@given(
-    image=st.lists(st.tuples(st.integers(0, 999), st.integers(1, 99)), min_size=1).map(sorted),
-    script=st.lists(st.tuples(st.integers(200, 999), st.integers(1, 99)), min_size=1).map(sorted),
-)
-def test_never_kept_both_ways(image: Pieces, script: Pieces) -> None:
-    """No load keeps both an order and its opposite, and each verdict has a reason."""
-    load = page_load(image, script)
-    judgements = [judge(load, ("script",), 0), judge(load, ("image",), 0)]
-    assert [judgement.verdict for judgement in judgements].count(Verdict.KEPT) <= 1
-    assert all(judgement.reason for judgement in judgements)

@@ -18,11 +18,6 @@ def timed(first_byte_ms: float, **more: str) -> Run:
     return run(loads=loads, **more)  # type: ignore[arg-type]
 
 
-def test_measured_is_the_last_load() -> None:
-    """The measured load is the last load, after the reloads."""
-    assert timed(800.0).record.measured.first_byte_ms == 800.0
-
-
 def test_typical_is_the_median_of_the_good() -> None:
     """The typical run of an arm is the ok run with the median first byte.
 
@@ -121,12 +116,6 @@ def test_warnings_are_the_typical_runs_advice() -> None:
     assert [warning.split(":")[0] for warning in arm["warnings"]] == [told]
 
 
-def test_summary_is_json() -> None:
-    """The summary is the same after a conversion to JSON and back."""
-    summary = summarize(experiment(timed(1.0), timed(2.0, verdict="inverted")))
-    assert json.loads(json.dumps(summary)) == summary
-
-
 _OF_MAPS = {"script", "image", "image_bytes_before_script", "image_bytes_during_script"}
 
 
@@ -172,10 +161,3 @@ def test_a_page_of_another_name_without_a_good_run() -> None:
     (arm,) = summarize(experiment(_streamed(10, status="invalid")))["arms"]
     assert not _OF_MAPS & set(arm)
     assert (arm["focal"], arm["resources"], arm["first_byte_ms"]) == (None, {}, None)
-
-
-def test_maps_has_its_own_keys() -> None:
-    """The page `maps` has the keys of image and script, whether its runs are ok or not."""
-    for made in (timed(800.0), run(status="failed")):
-        (arm,) = summarize(experiment(made))["arms"]
-        assert set(arm) >= _OF_MAPS

@@ -1,34 +1,12 @@
 """Tests of the sentences about a sweep."""
 
-from math import inf
-
 import pytest
 
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
-from priolab.analysis.sweeps.words import amount, factor, interval, no_difference, price
+from priolab.analysis.sweeps.words import interval, no_difference, price
 from tests.support.sweeps import Curve, level, network
-
-
-@pytest.mark.parametrize(
-    ("measure", "value", "words"),
-    [
-        (Measure.FIRST_BYTE, 1883.3, "1.88 s"),
-        (Measure.FIRST_BYTE, 390.04, "390 ms"),
-        (Measure.FIRST_BYTE, 2.74, "2.7 ms"),
-        (Measure.GOODPUT, 982_109.0, "982.1 kbit/s"),
-        (Measure.GOODPUT, 47_747_553.0, "47.7 Mbit/s"),
-        (Measure.GOODPUT, 2.5e9, "2.5 Gbit/s"),
-        (Measure.GOODPUT, 12.0, "12 bit/s"),
-        (Measure.VOLUNTARY, 169.56, "170"),
-        (Measure.CPU, 4.2, "4.2 ms"),
-        (Measure.MEMORY, 283_648.0, "277 KiB"),
-    ],
-)
-def test_amounts_have_units(measure: Measure, value: float, words: str) -> None:
-    """Amounts have a unit and few digits; counts have no unit."""
-    assert amount(measure, value) == words
 
 
 @pytest.mark.parametrize(
@@ -43,12 +21,6 @@ def test_amounts_have_units(measure: Measure, value: float, words: str) -> None:
 def test_an_interval(values: list[float], words: str) -> None:
     """The two ends of an interval share a unit if it is the same; a single repetition is marked."""
     assert interval(Measure.FIRST_BYTE, Estimate.of(values)) == words
-
-
-@pytest.mark.parametrize(("ratio", "words"), [(1.0, "factor 1"), (1.25649, "factor 1.256"), (inf, "any factor")])
-def test_a_factor(ratio: float, words: str) -> None:
-    """A factor has at most four digits; an infinite ratio is `any factor`."""
-    assert factor(ratio) == words
 
 
 def test_a_distance_from_nothing_is_told() -> None:

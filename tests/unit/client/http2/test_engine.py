@@ -12,9 +12,7 @@ from priolab.client.http2.engine import NO_RFC7540_PRIORITIES
 from priolab.client.priorities import Priorities
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.plan import Steps
-from tests.support.pages import page_of_parts, part
 from tests.unit.client.pair import IMAGE, OK, PAGE, SCRIPT, Pair
-from tests.unit.client.plans import plan_of
 
 
 def seen(events: Iterable[Event]) -> list[tuple[Kind, str | None]]:
@@ -180,37 +178,6 @@ def moved(pair: Pair) -> list[tuple[int | None, int | None, bool | None, int | N
     ]
 
 
-def test_a_chain_of_dependencies() -> None:
-    """A request that depends on a resource depends on this resource's stream in the same load."""
-    pair = Pair(Priorities.SWAP, parse("chrome"), reloads=1)
-    for first in (1, 7):
-        pair.begin_load()
-        pair.answer(first)
-        assert places(pair)[-3:] == [(256, True, 0), (183, True, 0), (147, True, first + 2)]
-        pair.answer(first + 2)
-        pair.answer(first + 4)
-
-
-def test_groups_come_before_the_requests() -> None:
-    """Firefox's groups are sent before the requests, on streams that are never opened.
-
-    The first request has the next stream after the groups, as Firefox's has.
-    """
-    pair = Pair(dialect=parse("firefox"))
-    pair.begin_load()
-    assert moved(pair) == [
-        (3, 201, False, 0),
-        (5, 101, False, 0),
-        (7, 1, False, 0),
-        (9, 1, False, 7),
-        (11, 1, False, 3),
-        (13, 241, False, 0),
-    ]
-    pair.answer(15)
-    assert [event.stream_id for event in pair.requests()] == [15, 17, 19]
-    assert places(pair) == [(42, False, 13), (22, False, 11), (32, False, 3)]
-
-
 def test_streams_are_moved_when_the_first_byte_is_there() -> None:
     """The client sends PRIORITY frames when a response's first payload byte arrives, and only once in a load.
 
@@ -341,67 +308,3 @@ def test_page_loads_do_not_care_for_quiet(resources: Pair) -> None:
     """In a load that is no probe, the client enlarges no window when nothing arrives for a while."""
     assert resources.engine.quiet(9) == []
     assert resources.engine.data_to_send() == b""
-
-
-_MANY = page_of_parts(
-    part("html", urgency=0),
-    part("photo", after="html", urgency=5, incremental=True),
-    part("style", after="html", urgency=1, important=True, depends_on="photo"),
-    part("data", after="style", urgency=2, depends_on="style"),
-    part("tile", after="data", urgency=4, depends_on="photo"),
-)
-
-
-def _asked(pair: Pair) -> list[tuple[str, int, int, int]]:
-    """Returns (path, stream, weight, parent) of each request."""
-    found = []
-    for event in pair.requests():
-        order = event.priority_updated
-        assert order is not None
-        path = dict(event.headers)[b":path"].decode()
-        found.append((path, event.stream_id or 0, order.weight or 0, order.depends_on or 0))
-    return found
-
-
-def test_a_chain_on_the_connection() -> None:
-    """Each request is made when the resource that it waits for is complete.
-
-    A stream that has ended is no parent any more.
-    """
-    pair = Pair(plan=plan_of(_MANY))
-    pair.begin_load()
-    assert _asked(pair) == [("/html", 1, 256, 0)]
-    pair.answer(1)
-    assert _asked(pair)[1:] == [("/photo", 3, 74, 0), ("/style", 5, 220, 3)]
-    pair.server.send_headers(5, OK)
-    pair.server.send_data(5, b"half")
-    pair.down()
-    assert _asked(pair)[3:] == []
-    pair.server.send_data(5, b"and half", end_stream=True)
-    pair.down()
-    assert _asked(pair)[3:] == [("/data", 7, 183, 0)]
-    pair.answer(7)
-    assert _asked(pair)[4:] == [("/tile", 9, 110, 3)]
-    pair.answer(3)
-    assert pair.engine.unfinished == ["tile"]
-    pair.answer(9)
-    assert not pair.engine.loading
-    assert [event.kind for event in pair.events].count(Kind.LOAD_FINISHED) == 1
-    assert {event.resource: event.stream_id for event in pair.events if event.kind is Kind.ENDED} == {
-        "html": 1,
-        "photo": 3,
-        "style": 5,
-        "data": 7,
-        "tile": 9,
-    }
-
-
-def test_header_fields_of_many() -> None:
-    """With the dialect `header` each request has its own urgency, and no place in a tree."""
-    pair = Pair(plan=plan_of(_MANY, dialect=parse("header")))
-    pair.begin_load()
-    for stream_id in (1, 5, 3, 7, 9):
-        pair.answer(stream_id)
-    fields = {dict(event.headers)[b":path"]: dict(event.headers)[b"priority"] for event in pair.requests()}
-    assert fields == {b"/html": b"u=0", b"/photo": b"u=5, i", b"/style": b"u=1", b"/data": b"u=2", b"/tile": b"u=4"}
-    assert not any(event.priority_updated for event in pair.requests())

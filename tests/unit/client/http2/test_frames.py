@@ -123,19 +123,6 @@ def test_payload_is_reported_before_its_frame_is_complete() -> None:
     assert list(scanner.feed(wire[100:])) == [DataPiece(stream_id=5, size_bytes=16_293)]
 
 
-def test_padding_is_never_payload() -> None:
-    """The pad length and the padding are skipped, also if they arrive on their own."""
-    wire = padded(1, b"abc", 4).serialize()
-    scanner = FrameScanner()
-    assert list(scanner.feed(wire[:10])) == [DataHeader(stream_id=1, length_bytes=8)]
-    assert list(scanner.feed(wire[10:15])) == [DataPiece(stream_id=1, size_bytes=3)]
-    assert list(scanner.feed(wire[15:])) == []
-    assert list(scanner.feed(DataFrame(3, data=b"x").serialize())) == [
-        DataHeader(stream_id=3, length_bytes=1),
-        DataPiece(stream_id=3, size_bytes=1),
-    ]
-
-
 def test_reserved_bit_is_no_part_of_the_stream() -> None:
     """The highest bit of the stream identifier is ignored (RFC 9113, section 4.1)."""
     wire = bytearray(DataFrame(7, data=b"x").serialize())

@@ -4,10 +4,9 @@ import zlib
 
 import pytest
 
-from priolab.client.data_frames import DataHeader, DataPiece
 from priolab.client.spdy import frames
 from priolab.client.spdy.blocks import DICTIONARY, BlockReader, BlockWriter
-from priolab.client.spdy.frames import Block, Breach, DataEnd, FrameReader, Ping, Setting, WindowUpdate
+from priolab.client.spdy.frames import Block, Breach, FrameReader, Ping, Setting, WindowUpdate
 
 
 def read(wire: bytes) -> list[frames.Seen]:
@@ -42,25 +41,6 @@ def test_read_frames() -> None:
     assert read(frames.ping(4)) == [Ping(number=4)]
 
 
-def test_data_is_told_of_as_it_comes() -> None:
-    """The first payload byte is reported at once, and the end with the last byte.
-
-    An empty frame can end a stream, too.
-    """
-    reader = FrameReader()
-    wire = bytes.fromhex("00000003 01000003") + b"abc"
-    assert list(reader.feed(wire[:7])) == []
-    assert list(reader.feed(wire[7:9])) == [
-        DataHeader(stream_id=3, length_bytes=3),
-        DataPiece(stream_id=3, size_bytes=1),
-    ]
-    assert list(reader.feed(wire[9:])) == [DataPiece(stream_id=3, size_bytes=2), DataEnd(stream_id=3)]
-    assert list(reader.feed(wire[:4] + b"\1\0\0\0")) == [
-        DataHeader(stream_id=3, length_bytes=0),
-        DataEnd(stream_id=3),
-    ]
-
-
 def test_of_a_setting_that_comes_twice_the_first_counts() -> None:
     """If a setting comes twice in a frame, the first value counts, as in the draft of SPDY/3.1.
 
@@ -68,16 +48,6 @@ def test_of_a_setting_that_comes_twice_the_first_counts() -> None:
     """
     wire = bytes.fromhex("80030004 00000014 00000002 01000004 00000005 00000004 00000006")
     assert read(wire) == [frames.Settings(values={4: 5})]
-
-
-def test_blocks() -> None:
-    """`BlockReader` unpacks what `BlockWriter` has packed, block after block. A repeated block is shorter."""
-    writer, reader = BlockWriter(), BlockReader()
-    fields = {":status": "200 OK", "set-cookie": "a\0b", "empty": ""}
-    first, second = writer.pack(fields), writer.pack(fields)
-    assert reader.unpack(first) == fields
-    assert reader.unpack(second) == fields
-    assert len(second) < len(first)
 
 
 def test_blocks_depend_on_each_other() -> None:

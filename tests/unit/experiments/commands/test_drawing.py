@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from priolab.analysis.records.runs import load_experiment
-from priolab.experiments.commands.drawing import Drawing, drawing, timeline
+from priolab.experiments.commands.drawing import Drawing, timeline
 
 _GOLDEN = Path(__file__).parents[3] / "golden" / "format-3"
 _NAMES = ["timeline.svg", "timeline.png", "timeline.html"]
@@ -45,9 +45,3 @@ def test_a_picture_is_drawn_once(folder: Path) -> None:
         process.begin(folder)
         found = timeline(load_experiment(folder), process)
     assert {path.read_text() for path in found} == {"drawn"}
-
-
-def test_no_process_without_a_wish() -> None:
-    """`drawing` starts no process if it is not wanted."""
-    with drawing(wanted=False) as process:
-        assert process is None

@@ -3,8 +3,7 @@
 import pytest
 
 from priolab.experiments.commands.console import Report
-from priolab.experiments.commands.printable import ended, printable
-from priolab.experiments.scenario.named import Entry
+from priolab.experiments.commands.printable import printable
 
 
 @pytest.mark.parametrize(
@@ -20,24 +19,6 @@ from priolab.experiments.scenario.named import Entry
 def test_nothing_that_a_terminal_obeys(text: str, seen: str) -> None:
     """Control characters and characters that reverse the direction of writing are escaped; line ends stay."""
     assert printable(text) == seen
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [("a title", "a title."), ("a question?", "a question?"), ("a sentence.", "a sentence."), ("look!", "look!")],
-)
-def test_a_sentence_has_one_end(text: str, sentence: str) -> None:
-    """A title that has no end of its own gets a full stop."""
-    assert ended(text) == sentence
-
-
-def test_no_sentence_of_the_list_has_two_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    """Titles and expectations of people's own may end with a question mark or a full stop."""
-    Report().catalogue({"mine": Entry(name="mine", title="Is it late at all?", expect="It is.", knobs={})})
-    assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:3]] == [
-        "Is it late at all?",
-        "Expect: It is.",
-    ]
 
 
 def test_a_path_stays_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,6 @@
 """Tests of the progress of runs: the counts, the runs at work, and the time left."""
 
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -70,17 +69,6 @@ def test_what_was_done_before_counts_as_done_but_not_as_speed() -> None:
     assert "25 s of link time, 5x real time" in tally(work, 105.0, 5.0)
 
 
-@pytest.mark.parametrize(("width", "told"), [(60, 2), (80, 2), (120, 1)])
-def test_a_long_line_is_wrapped(width: int, told: int) -> None:
-    """No width of a terminal hides the time left."""
-    work = small()
-    ended(work, "b.1", 4.0, "failed")
-    ended(work, "a.1", 4.0)
-    found = lines((tally(work, 9.0, 9.0), ""), work.at_work(9.0), width=width, height=24)
-    assert len(found) == told
-    assert " ".join(text for text, _ in found).endswith("about 8 s left")
-
-
 def test_runs_come_and_go() -> None:
     """A run has a line from its begin until it is complete. A run before its loads has left what it costs."""
     work = small()
@@ -125,41 +113,12 @@ def test_time_left_is_corrected_by_what_took_place(factor: float) -> None:
     assert left_s(work) == pytest.approx(500 * factor, rel=0.02)
 
 
-@pytest.mark.parametrize("factor", [0.25, 4.0])
-def test_a_short_sweep_is_corrected_soon(factor: float) -> None:
-    """After a quarter of 40 runs, most of an error of the estimate is corrected, although no two runs are alike."""
-    random, work = Random(3), large(40)
-    ended(work, "0", 3.0 * factor)
-    ended(work, "1", 3.0 * factor)
-    for number in range(2, 10):
-        ended(work, str(number), 2.0 * factor * random.uniform(0.7, 1.3))
-    assert abs(left_s(work) - 30 * factor) < 0.5 * abs(30 - 30 * factor)
-
-
-def test_short_runs_are_soon_believed() -> None:
-    """A sweep of short runs on a machine that is twice as slow as estimated notices within an eighth of its runs."""
-    work = large(40, seconds=0.4, start_s=0.75)
-    for number in range(5):
-        ended(work, str(number), 2 * (0.4 + 0.75 * (number < 2)))
-    assert left_s(work) == pytest.approx(2 * 35 * 0.4 / 2, rel=0.3)
-
-
 def test_the_start_of_a_guest_is_not_taken_for_the_pace() -> None:
     """The first runs to end have waited for the start of their guests, which is expected."""
     work = large(100, start_s=30.0)
     ended(work, "0", 32.0)
     ended(work, "1", 32.0)
     assert left_s(work) == pytest.approx(98)
-
-
-def test_a_change_of_the_load_is_noticed() -> None:
-    """Recent runs count for more: if the machine becomes slower, the time left follows within some minutes."""
-    work = large(1000)
-    for number in range(400):
-        ended(work, str(number), 2.0)
-    for number in range(400, 700):
-        ended(work, str(number), 6.0)
-    assert left_s(work) == pytest.approx(300 * 3, rel=0.1)
 
 
 def test_a_failed_run_does_not_correct() -> None:

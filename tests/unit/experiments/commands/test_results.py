@@ -51,21 +51,6 @@ def test_the_headline_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _shown(monkeypatch, _summary(), file=_Terminal(), lines=len(whole)) == [*whole, HEADLINE]
 
 
-def test_the_headline_is_repeated_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A narrow terminal wraps the words and gets the table in parts; all these lines count."""
-    narrow = _shown(monkeypatch, _summary(), file=_Terminal(), columns=40)
-    assert " ".join(" ".join(narrow).split()).count(HEADLINE) == 1
-    assert _shown(monkeypatch, _summary(), file=_Terminal(), columns=40, lines=len(narrow) + 1) == narrow
-    again = _shown(monkeypatch, _summary(), file=_Terminal(), columns=40, lines=len(narrow))
-    assert again[: len(narrow)] == narrow
-    assert " ".join(" ".join(again[len(narrow) :]).split()) == HEADLINE
-
-
-def test_a_file_has_the_headline_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a file or a pipe nothing scrolls away."""
-    assert _shown(monkeypatch, _summary(), file=StringIO(), lines=3).count(HEADLINE) == 1
-
-
 @pytest.mark.parametrize("status", ["failed", "invalid"])
 def test_a_reason_stands_above_the_table(monkeypatch: pytest.MonkeyPatch, status: Literal["failed", "invalid"]) -> None:
     """The reason of an arm that is not ok stands above the table, and is repeated with the headline."""

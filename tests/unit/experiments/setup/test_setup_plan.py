@@ -103,13 +103,6 @@ def test_many_servers_are_wanted_and_none_is_needed(part: SetupPart) -> None:
     assert "h2o" not in _optional(plan)
 
 
-def test_the_demo_needs_the_servers_of_its_story() -> None:
-    """The demo's set-up installs the servers that it names, and offers no other."""
-    plan = _plan("SERVER=nginx,haproxy", part=SetupPart.DEMO)
-    assert plan.install == ("haproxy", "nginx", "nodejs", "iproute2", "ethtool")
-    assert plan.optional == ()
-
-
 def test_the_default_sweep_names_no_server() -> None:
     """The default sweep's servers are optional, and a note names each server without a package."""
     plan = _plan("REPEAT=1", part=SetupPart.SWEEP, machine=replace(DEBIAN, distribution=TRIXIE), obtainable=WITHOUT_H2O)
@@ -331,37 +324,6 @@ def test_wireshark_is_for_those_who_want_it(part: SetupPart, words: tuple[str, .
 
 
 @pytest.mark.parametrize(
-    ("part", "wanted"), [(SetupPart.EVERYTHING, False), (SetupPart.COST, True), (SetupPart.TEST, True)]
-)
-def test_h2load_is_for_those_who_want_it(part: SetupPart, *, wanted: bool) -> None:
-    """Only `priolab cost` and the tests use h2load, and `priolab cost` can do without it."""
-    plan = _plan(part=part)
-    assert "nghttp2-client" not in plan.install
-    without = [each.without for each in plan.optional if "nghttp2-client" in each.packages]
-    assert without == (["`priolab cost` does not measure processor time"] if wanted else [])
-
-
-@pytest.mark.parametrize(
-    ("part", "words", "needed", "wanted"),
-    [
-        (SetupPart.EVERYTHING, (), False, False),
-        (SetupPart.CAPTURE, ("CLIENT=h2",), False, False),
-        (SetupPart.EVERYTHING, ("CLIENT=chromium", "LOWAT=1"), True, True),
-        (SetupPart.EVERYTHING, ("CLIENT=h2,chromium",), True, True),
-        (SetupPart.CHROMIUM, (), True, True),
-        (SetupPart.TEST, (), False, True),
-    ],
-)
-def test_a_browser_is_for_those_who_want_it(
-    part: SetupPart, words: tuple[str, ...], *, needed: bool, wanted: bool
-) -> None:
-    """An ordinary set-up does not install a browser."""
-    plan = _plan(*words, part=part)
-    assert ("chromium" in plan.install) is needed
-    assert ("chromium" in {*plan.install, *_optional(plan)}) is wanted
-
-
-@pytest.mark.parametrize(
     ("part", "words", "named"),
     [
         (SetupPart.EVERYTHING, ("CLIENT=firefox",), {"firefox-esr"}),
@@ -377,15 +339,6 @@ def test_only_the_named_browser_is_installed(part: SetupPart, words: tuple[str, 
     all_packages = {"chromium", "firefox-esr", "webkit2gtk-driver", "libgtk-3-bin"}
     assert all_packages & set(_plan(*words, part=part).install) == named
     assert all_packages <= set(_optional(_plan(part=SetupPart.TEST)))
-
-
-def test_the_page_is_tested_without_windows() -> None:
-    """Only tests want the Chromium that has no windows, and they can do without it."""
-    shell = "chromium-headless-shell"
-    assert shell in _optional(_plan(part=SetupPart.TEST))
-    for part in (SetupPart.EVERYTHING, SetupPart.CHROMIUM):
-        plan = _plan("CLIENT=chromium", part=part)
-        assert shell not in {*plan.install, *_optional(plan)}
 
 
 @pytest.mark.parametrize("name", sorted(name for name, server in catalogue().items() if not server.base))

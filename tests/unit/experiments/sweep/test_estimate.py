@@ -64,21 +64,6 @@ def test_small_batches_cost_more() -> None:
     assert 0 < guests_s(40) < guests_s(10) < guests_s(1) / 5
 
 
-def test_the_words() -> None:
-    """The words have the reasons why the time may be longer or unknown."""
-    said = replace(estimate(40), link_s=1500, wall_s=75)
-    assert said.words == "25 min of link time, about 75 s of real time; runs side by side: 2"
-    busy = replace(said, machine=replace(MACHINE, free=0.4))
-    assert busy.words == (
-        "25 min of link time, about 75 s of real time because other programs use 60% of the processors;"
-        " runs side by side: 2"
-    )
-    unknown = replace(said, machine=replace(MACHINE, pace=None))
-    assert unknown.words.endswith(
-        "75 s of real time (a guess: no such sweep was measured on this machine yet); runs side by side: 2"
-    )
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0, "0 s"), (99, "99 s"), (110, "2 min"), (3599, "1 h 0 min"), (12_000, "3 h 20 min"), (187_000, "2 d 3 h")],

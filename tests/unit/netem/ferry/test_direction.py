@@ -30,14 +30,6 @@ def arrive(model: Direction, *arrivals: tuple[int, bytes]) -> None:
         model.arrive(now_ns, packet)
 
 
-def test_nothing_asked_changes_nothing() -> None:
-    """Without rate, delay and loss a packet leaves when it comes."""
-    model = Direction()
-    arrive(model, (5, b"a"), (5, b"b"), (7, b"c"))
-    assert list(model.due(7)) == [(5, b"a"), (5, b"b"), (7, b"c")]
-    assert model.next_ns is None
-
-
 def test_delay() -> None:
     """A packet leaves exactly the delay after its arrival. Many packets can be in the delay line at once."""
     model = Direction(delay_ns=300 * MS)
@@ -56,31 +48,6 @@ def test_rate() -> None:
     assert departures(model) == [100 + FULL_NS, 100 + FULL_NS + 480_000, 100 + 2 * FULL_NS + 480_000]
 
 
-def test_an_idle_bottleneck_begins_anew() -> None:
-    """The bottleneck does not make up for idle time."""
-    model = Direction(rate_bit_s=1_000_000)
-    arrive(model, (0, FULL), (100 * MS, FULL))
-    assert departures(model) == [FULL_NS, 100 * MS + FULL_NS]
-
-
-def test_transmission_times_are_rounded_down() -> None:
-    """Transmission times are whole nanoseconds: a byte at 3 Gbit/s takes 2."""
-    model = Direction(rate_bit_s=3 * 10**9)
-    arrive(model, (0, b"x"), (0, b"x"))
-    assert departures(model) == [2, 4]
-
-
-def test_delay_and_rate_add_up() -> None:
-    """The bottleneck comes after the delay line."""
-    model = Direction(rate_bit_s=1_000_000, delay_ns=50 * MS)
-    arrive(model, (0, FULL), (1 * MS, FULL))
-    assert model.next_ns == 50 * MS + FULL_NS
-    assert model.queue(50 * MS - 1) == QueueContents(packets=0, bytes=0, delay_line_packets=2, delay_line_bytes=3028)
-    assert model.queue(50 * MS) == QueueContents(packets=1, bytes=1514, delay_line_packets=1, delay_line_bytes=1514)
-    assert model.queue(51 * MS) == QueueContents(packets=2, bytes=3028, delay_line_packets=0, delay_line_bytes=0)
-    assert departures(model) == [50 * MS + FULL_NS, 50 * MS + 2 * FULL_NS]
-
-
 @pytest.mark.parametrize("delay_ns", [0, 300 * MS])
 def test_drop_tail_counts_the_packet_being_sent(delay_ns: int) -> None:
     """The bottleneck keeps as many packets of a burst as its limit, however many are in the delay line."""
@@ -88,26 +55,6 @@ def test_drop_tail_counts_the_packet_being_sent(delay_ns: int) -> None:
     arrive(model, *((0, FULL) for _ in range(10)))
     assert departures(model) == [delay_ns + FULL_NS * number for number in (1, 2, 3)]
     assert (model.counters.dropped, model.counters.longest_queue_packets) == (7, 3)
-
-
-def test_room_is_made_at_the_very_nanosecond_of_a_departure() -> None:
-    """A packet that enters in the nanosecond of a departure is accepted.
-    One that enters a nanosecond earlier is dropped.
-    """
-    model = Direction(rate_bit_s=1_000_000, limit_packets=1)
-    arrive(model, (0, FULL), (FULL_NS - 1, FULL), (FULL_NS, FULL))
-    assert departures(model) == [FULL_NS, 2 * FULL_NS]
-    assert model.counters.dropped == 1
-
-
-def test_a_drop_happens_when_the_packet_enters() -> None:
-    """A packet is in the delay line until it enters the bottleneck. Only then it is counted as dropped."""
-    model = Direction(rate_bit_s=1_000_000, delay_ns=10, limit_packets=1)
-    arrive(model, (0, FULL), (0, FULL))
-    assert model.queue(9).delay_line_packets == 2
-    assert model.counters.dropped == 0
-    assert model.queue(10) == QueueContents(packets=1, bytes=1514, dropped=1)
-    assert model.counters.dropped == 1
 
 
 def test_byte_limit() -> None:
@@ -191,15 +138,6 @@ def test_counters() -> None:
     assert model.queue(FULL_NS) == QueueContents(packets=1, bytes=60, dropped=1)
 
 
-def test_what_is_not_fetched_stays() -> None:
-    """A caller may stop in the middle of the due packets; the next call yields the rest."""
-    model = Direction()
-    arrive(model, (1, b"a"), (2, b"b"))
-    assert next(model.due(5)) == (1, b"a")
-    assert model.next_ns == 2
-    assert list(model.due(5)) == [(2, b"b")]
-
-
 def test_a_packet_handed_in_late_leaves_by_its_own_time() -> None:
     """A packet's departure follows from its arrival time, even if `due` was called with a later time before."""
     model = Direction(rate_bit_s=1_000_000)
@@ -217,16 +155,6 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     arrive(model, *((0, b"x") for _ in range(5)))
     assert departures(model) == [10, 10, 10]
     assert model.counters.refused == 2
-
-
-def test_a_change_is_made_at_a_packet_s_edge() -> None:
-    """The packet being sent is finished at the old rate; waiting packets have the new one, higher or lower."""
-    model = Direction(rate_bit_s=1_000_000)
-    arrive(model, *((0, FULL) for _ in range(4)))
-    model.change(FULL_NS + 1, 10_000_000)
-    model.change(FULL_NS * 2 + FULL_NS // 20, 1_000_000)
-    tenth_ns = FULL_NS // 10
-    assert departures(model) == [FULL_NS, 2 * FULL_NS, 2 * FULL_NS + tenth_ns, 3 * FULL_NS + tenth_ns]
 
 
 def test_a_packet_on_its_way_has_the_rate_it_will_find() -> None:

@@ -1,72 +1,30 @@
-"""Tests of the ferry's loops, veth pairs that lead packets to the ferry, as argument lists and sysctls."""
+"""Tests of the ferry's loops, veth pairs that lead packets to the ferry."""
 
 import pytest
 
 from priolab.netem.ferry import loops
 from priolab.netem.link import Link
 
-DOWN = [
-    ("ip", "link", "add", "ferry-down", "type", "veth", "peer", "name", "down-ferry"),
-    ("ip", "link", "set", "dev", "ferry-down", "arp", "off"),
-    ("ethtool", "-K", "ferry-down", "tx", "off"),
-    ("ip", "link", "set", "dev", "down-ferry", "up"),
-    ("ip", "link", "set", "dev", "ferry-down", "up"),
-    ("ip", "route", "add", "default", "dev", "ferry-down", "table", "10"),
-    ("ip", "rule", "add", "iif", "to-front", "lookup", "10"),
-]
-UP = [
-    ("ip", "link", "add", "ferry-up", "type", "veth", "peer", "name", "up-ferry"),
-    ("ip", "link", "set", "dev", "ferry-up", "arp", "off"),
-    ("ethtool", "-K", "ferry-up", "tx", "off"),
-    ("ip", "link", "set", "dev", "up-ferry", "up"),
-    ("ip", "link", "set", "dev", "ferry-up", "up"),
-    ("ip", "route", "add", "default", "dev", "ferry-up", "table", "11"),
-    ("ip", "rule", "add", "iif", "to-client", "lookup", "11"),
-]
-
-
-def test_both_directions() -> None:
-    """Packets from the front go through one loop, packets from the client through the other."""
-    link = Link(rate_bit_s=1_000_000, delay_ns=10, delay_up_ns=10)
-    assert loops.commands(link, "to-client", "to-front") == DOWN + UP
-
 
 @pytest.mark.parametrize(
-    "link",
+    ("link", "needed"),
     [
-        Link(rate_bit_s=1_000_000, delay_ns=0),
-        Link(rate_bit_s=None, delay_ns=10),
-        Link(rate_bit_s=None, delay_ns=0, loss=0.1),
+        (Link(rate_bit_s=1_000_000, delay_ns=0), (loops.DOWN,)),
+        (Link(rate_bit_s=None, delay_ns=10), (loops.DOWN,)),
+        (Link(rate_bit_s=None, delay_ns=0, loss=0.1), (loops.DOWN,)),
+        (Link(rate_bit_s=None, delay_ns=0, delay_up_ns=10), (loops.UP,)),
+        (Link(rate_bit_s=None, delay_ns=10, delay_up_ns=10), (loops.DOWN, loops.UP)),
+        (Link(rate_bit_s=None, delay_ns=0), ()),
     ],
 )
-def test_down_alone(link: Link) -> None:
-    """Rate, delay and loss each need the loop down; the kernel forwards packets up itself."""
-    assert loops.commands(link, "to-client", "to-front") == DOWN
-    assert loops.needed(link) == (loops.DOWN,)
-
-
-def test_up_alone() -> None:
-    """A delay toward the front needs no loop down."""
-    link = Link(rate_bit_s=None, delay_ns=0, delay_up_ns=10)
-    assert loops.commands(link, "to-client", "to-front") == UP
-    assert loops.needed(link) == (loops.UP,)
-
-
-def test_a_link_that_changes_nothing_has_no_loop() -> None:
-    """The kernel forwards packets as they come if the link changes nothing."""
-    link = Link(rate_bit_s=None, delay_ns=0)
-    assert loops.commands(link, "to-client", "to-front") == []
-    assert loops.sysctls(link) == {"net.ipv4.ip_forward": "1", "net.ipv4.conf.all.rp_filter": "0"}
-
-
-def test_sysctls() -> None:
-    """The sysctls enable forwarding and disable rp_filter, also on the loops' devices."""
-    assert loops.sysctls(Link(rate_bit_s=None, delay_ns=10, delay_up_ns=10)) == {
-        "net.ipv4.ip_forward": "1",
-        "net.ipv4.conf.all.rp_filter": "0",
-        "net.ipv4.conf.ferry-down.rp_filter": "0",
-        "net.ipv4.conf.ferry-up.rp_filter": "0",
-    }
+def test_which_directions_need_a_loop(link: Link, needed: tuple[loops.Loop, ...]) -> None:
+    """A direction that the link changes is led to the ferry, past rp_filter; the kernel forwards the other one."""
+    assert tuple(loops.needed(link)) == needed
+    commands = loops.commands(link, "to-client", "to-front")
+    for loop, end in ((loops.DOWN, "to-front"), (loops.UP, "to-client")):
+        led = any(command[:5] == ("ip", "rule", "add", "iif", end) for command in commands)
+        assert led == (loop in needed)
+        assert (f"net.ipv4.conf.{loop.device}.rp_filter" in loops.sysctls(link)) == led
 
 
 def test_device_names_fit() -> None:
