@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
+from priolab.experiments.hosts.namespaces.experiment_topology import four_hosts
 from priolab.experiments.hosts.namespaces.namespaces import Namespaces
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed import pair
+from priolab.testbed import WARM_UP
 
 
 def rehearse() -> Mapping[str, SettingsSnapshot]:
@@ -21,7 +22,7 @@ def rehearse() -> Mapping[str, SettingsSnapshot]:
 
     Returns the pictures of the places as they were made, by their names.
     """
-    with Namespaces(Shaper.NETEM, None) as places:
+    with Namespaces(four_hosts(WARM_UP), Shaper.NETEM, None) as places:
         references = places.references()
         _use(places)
     return references
@@ -30,6 +31,6 @@ def rehearse() -> Mapping[str, SettingsSnapshot]:
 def _use(places: Namespaces) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        places.start_link(pair.WARM_UP, None, seed=0, folder=Path(folder), interval_ns=None),
+        places.start_link(None, seed=0, folder=Path(folder), interval_ns=None),
     ):
         places.exchange()

@@ -20,10 +20,12 @@ from priolab.proxy.certificates import issue
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import server_of
-from priolab.testbed import Namespace, wiring
+from priolab.testbed import Namespace, build, pair
 
 LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
 FIRST_PORT = 8443
+ENDS = pair("client", "front")
+FRONT_ADDRESS, TO_CLIENT = ENDS.wire("front").address, ENDS.wire("client").device
 _TEMPLATES = Path(__file__).parent / "fronts"
 _STEP = "servers on real clocks"
 
@@ -40,11 +42,9 @@ class Places:
 @contextmanager
 def places() -> Iterator[Places]:
     """Makes client and front, with a link between them. Raises Unavailable, StepFailed."""
-    with Namespace("client") as client, Namespace("link", forwards=True) as link, Namespace("front") as front:
-        wiring.wire_link(client, link, front)
-        link.write_sysctl("net.ipv4.ip_forward", "1")
-        front.write_sysctl("net.core.somaxconn", "4096")
-        yield Places(client=client, link=link, front=front)
+    with build(ENDS, None, Path()) as network:
+        network.hosts["front"].write_sysctl("net.core.somaxconn", "4096")
+        yield Places(**network.hosts)
 
 
 @contextmanager
@@ -82,12 +82,12 @@ def _settings(name: str, port: int, folder: Path) -> FrontSettings:
         native="off",
         buffering="on",
         program=program,
-        server_name=wiring.ADDRESSES.front,
-        address=wiring.ADDRESSES.front,
+        server_name=FRONT_ADDRESS,
+        address=FRONT_ADDRESS,
         port=port,
         origin="127.0.0.1:1",
         size_bytes=0,
-        certificates=issue(folder, wiring.ADDRESSES.front),
+        certificates=issue(folder, FRONT_ADDRESS),
         config=folder / server.config_name,
         state=folder / "state",
         as_root=True,

@@ -12,7 +12,7 @@ from priolab.common.netlink import Announcements, Conversation, Finder, question
 from priolab.testbed.sandbox.outcome import Connection
 from priolab.testbed.sandbox.spec import SERVER
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import ipv6_of
+from priolab.testbed.topology.topology import ipv6_of
 
 _SOCK_DIAG, _BY_FAMILY, _INFO = 4, 20, 2  # <linux/netlink.h>, <linux/sock_diag.h>, <linux/inet_diag.h>
 _CLOSED, _CLOSED_IPV6 = 1, 4  # the groups SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY

@@ -18,7 +18,7 @@ from priolab.common.formats.samples import QueueSample
 from priolab.common.socket_diag import Connections
 from priolab.testbed.topology.active import Look
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import WIRE
+from priolab.testbed.topology.topology import WIRE
 
 _QUIET = 100
 """Samples without a change, after which they may be further apart."""

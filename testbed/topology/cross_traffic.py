@@ -1,10 +1,10 @@
-"""Cross traffic (CROSS): a place of its own behind the link, whose flows share the bottleneck with the front's.
+"""Cross traffic: a place of its own behind a link, whose flows share the bottleneck with those of the far end.
 
-    client ==== link ==== front
-                 |
-                 +======= cross
+    near end ==== link ==== far end
+                   |
+                   +======= cross
 
-The receiver of the flows is a process in the client's place.
+The receiver of the flows is a process in the place of the near end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,9 +21,10 @@ from priolab.netem.link import Link
 from priolab.netem.shaper import also_from
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.active import ActiveCross
-from priolab.testbed.topology.end_settings import CrossTraffic
+from priolab.testbed.topology.end_settings import ECN, ECN_ON, WMEM
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import ADDRESSES, TO_CROSS, wire_cross
+from priolab.testbed.topology.topology import Cross
+from priolab.testbed.topology.wiring import connect
 
 JOURNAL = "cross.jsonl"
 _PORT = 5201
@@ -34,10 +35,10 @@ _HANDSHAKES = 4  # round trips within which all flows are open, unless packets a
 
 @contextmanager
 def crossing(
-    client: Namespace,
+    cross: Cross,
     place: Namespace,
     link: Link,
-    traffic: CrossTraffic,
+    receiver: tuple[Namespace, str],
     shaper: Shaper,
     *,
     folder: Path,
@@ -45,21 +46,24 @@ def crossing(
 ) -> Iterator[ActiveCross]:
     """Runs the flows while the context is open. Raises StepFailed.
 
-    client, place: the places of the client and of the link. shaper: the running shaper of the link. folder: for the
-    journal of the packets that arrived. interval_ns: the sampling interval of this journal; None for a long one.
+    place: that of the link. receiver: the place of the flows' receiver, and its address. shaper: the running shaper of
+    the link. folder: for the journal of the packets that arrived. interval_ns: the sampling interval of this journal;
+    None for a long one.
     """
     journal = folder / JOURNAL
     name = "the cross traffic"
-    with Namespace("cross") as cross:
-        wire_cross(place, cross)
-        place.portrait.declare_device(TO_CROSS)
-        cross.portrait.begin(cross.picture())
-        place.run_all(also_from(shaper, link, TO_CROSS))
-        cross.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
-        cross.write_sysctl("net.ipv4.tcp_wmem", _WMEM)
+    traffic, device = cross.traffic, cross.wire.device
+    client, address = receiver
+    with Namespace(cross.wire.host) as sending:
+        connect(cross.wire, place, sending)
+        place.portrait.declare_device(device)
+        sending.portrait.begin(sending.picture())
+        place.run_all(also_from(shaper, link, device))
+        sending.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
+        sending.write_sysctl(WMEM, _WMEM)
         if link.ecn:
-            cross.write_sysctl("net.ipv4.tcp_ecn", "1")
-        ends = (ADDRESSES.client, str(_PORT))
+            sending.write_sysctl(ECN, ECN_ON)
+        ends = (address, str(_PORT))
         receive = (
             *module("priolab.netem.cross"),
             "receive",
@@ -68,23 +72,23 @@ def crossing(
             str(journal),
         )
         send = (*module("priolab.netem.cross"), "send", *ends, str(traffic.flows), traffic.congestion_control)
-        with client.start(f"{name}'s receiver", receive, folder / "cross-receiver.log") as receiver:
-            wait_until(journal.exists, HELPER_S, receiver.check_alive, name)
-            with cross.start(name, send, folder / "cross-sender.log") as sender:
+        with client.start(f"{name}'s receiver", receive, folder / "cross-receiver.log") as received:
+            wait_until(journal.exists, HELPER_S, received.check_alive, name)
+            with sending.start(name, send, folder / "cross-sender.log") as sender:
 
                 def is_open() -> bool:
                     return any(sample.flows == traffic.flows for sample in read_journal(journal, CrossSample))
 
                 patience_s = HELPER_S + _HANDSHAKES * traffic.flows * link.round_trip_ns / 10**9
                 wait_until(is_open, patience_s, sender.check_alive, name)
-                with cross.entered():
+                with sending.entered():
                     connections = Connections()
                 with connections:
                     yield ActiveCross(
-                        processes=(sender, receiver),
-                        carried=partial(place.received, TO_CROSS),
+                        processes=(sender, received),
+                        carried=partial(place.received, device),
                         sending_us=partial(_sending_us, connections),
-                        portrayed=cross.portrayed,
+                        portrayed=sending.portrayed,
                     )
 
 

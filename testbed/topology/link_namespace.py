@@ -11,14 +11,13 @@ from priolab.common.process.processes import Process, module, wait_until
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
-from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.rate_limiter import changing, kernel_changes
 from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.active import ActiveLink, Look, no_look
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT
+from priolab.testbed.topology.topology import Shaping
 
 _FERRY = "the link (ferry)"
 _FERRY_READY_S = 10.0
@@ -29,19 +28,20 @@ _Got = TypeVar("_Got")
 class LinkNamespace:
     """The link's place: a namespace that routes between two wires."""
 
-    def __init__(self, place: Namespace, usual: Shaper | None, ask: Path, *, ipv6: bool = False) -> None:
+    def __init__(self, place: Namespace, shapes: Shaping, usual: Shaper | None, ask: Path, *, ipv6: bool) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
         ask: the path of the socket on which the ferry answers. ipv6: True if packets of IPv6 pass the link, too.
         """
         self._place = place
+        self._shapes = shapes
         self._usual = usual
         self._ask = ask
         self._ipv6 = ipv6
 
     @contextmanager
     def shaping(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
         """Shapes the link. Raises StepFailed.
 
@@ -50,11 +50,12 @@ class LinkNamespace:
 
         The ferry is a process in the namespace, and writes the journal of its queue itself.
         """
+        link, near, far = self._shapes.link, self._shapes.near, self._shapes.far
         in_bytes = netem_counts_bytes()
         shaper, lack = chosen(shaper, link, self._lack_of_netem, self._usual, netem_counts_bytes=in_bytes)
         if refusal := lack_of(shaper, link, netem_counts_bytes=in_bytes):
             raise Unavailable(f"SHAPER={shaper}", refusal, lack or "use SHAPER=auto")
-        made = commands(shaper, link, TO_CLIENT, TO_FRONT)
+        made = commands(shaper, link, near, far)
         self._place.run_all(made)
         if self._ipv6 and (ways := tc.ways(made)):
             self._lead_ipv6(ways)
@@ -78,12 +79,10 @@ class LinkNamespace:
                 check_alive, pid = ferry.check_alive, ferry.pid
             else:
                 if link.rate_steps:
-                    self._place.portrait.leave_open(changing(link, TO_CLIENT))
+                    self._place.portrait.leave_open(changing(link, near))
                 with self._place.entered():
-                    queues = stack.enter_context(
-                        QueueJournal(stages(link, TO_CLIENT, TO_FRONT), Qdiscs(), journal, interval_ns)
-                    )
-                    changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
+                    queues = stack.enter_context(QueueJournal(stages(link, near, far), Qdiscs(), journal, interval_ns))
+                    changes = _as_step(stack.enter_context)(kernel_changes(link, near, journal))
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
@@ -92,9 +91,9 @@ class LinkNamespace:
                 commands=made,
                 check_alive=check_alive,
                 counters=lambda: counters.read(
-                    shaper, devices=devices(link, TO_CLIENT, TO_FRONT), ferry=self._ask, run=self._place.run
+                    shaper, devices=devices(link, near, far), ferry=self._ask, run=self._place.run
                 ),
-                carried=partial(self._place.received, TO_FRONT),
+                carried=partial(self._place.received, far),
                 look=look,
                 begin=begin,
                 in_batches=queues,

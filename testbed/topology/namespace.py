@@ -24,7 +24,8 @@ from priolab.common.process.processes import Process
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot, read
 from priolab.netem.interface_counters import Received, read_counts, received
 from priolab.testbed.topology import packet_capture as tap
-from priolab.testbed.topology.active import FRONT_PORT, Portrayed
+from priolab.testbed.topology import rtnetlink
+from priolab.testbed.topology.active import Portrayed
 from priolab.testbed.topology.expected_settings import ExpectedSettings
 
 _CLONE_NEWNET = 0x4000_0000
@@ -119,6 +120,16 @@ class Namespace:
             except OSError as error:
                 raise StepFailed(f"the {self.name} place", f"no device {name}") from error
 
+    def gso_segments(self, device: str) -> int:
+        """Returns gso_max_segs of a device of the place. Raises StepFailed."""
+        (answer,) = self.tell(rtnetlink.device(device))
+        return rtnetlink.gso_max_segs(answer)
+
+    def qdisc(self, device: str) -> str:
+        """Returns the kind of the queueing discipline of a device of the place. Raises StepFailed."""
+        (answer,) = self.tell(rtnetlink.device(device))
+        return rtnetlink.qdisc(answer)
+
     def start(
         self,
         name: str,
@@ -142,7 +153,7 @@ class Namespace:
 
     @contextmanager
     def capturing(
-        self, program: str, device: str, file: Path, port: int | None = FRONT_PORT, *, ipv6: bool = False
+        self, program: str, device: str, file: Path, port: int | None, *, ipv6: bool = False
     ) -> Iterator[Process]:
         """Captures a device's packets into a pcap file while the context is open; as for tap.command, tap.listening.
 

@@ -27,7 +27,7 @@ from priolab.common.formats.decisions import JOURNAL, Decision
 from priolab.common.formats.reading import read_journal
 from priolab.common.home import ROOT
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
-from priolab.testbed import own_group
+from priolab.testbed import cgroup
 from tests.support.echo import serving, talk
 from tests.support.lab import make_lab
 from tests.support.tuner.law import follows
@@ -138,7 +138,7 @@ def _found(suite: str, *, again: bool) -> Found:
 
 def _here() -> Found:
     """Replay the inputs, and check decisions on a live connection, on this machine's kernel and in the lab's guest."""
-    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name, own_group("tuner-machines") as group:
+    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name, cgroup.own_group("tuner-machines") as group:
         folder, told = Path(name), list[Decision]()
         _furnish(folder, "")
         with (

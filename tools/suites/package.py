@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed import own_group
+from priolab.testbed import cgroup
 from tools.suites import tree as trees
 from tools.suites.tree import CannotMake, Tree
 from tools.tuner_package import pack
@@ -59,7 +59,10 @@ def systemd_tree(suite: str) -> Tree:
 
 def check(tree: Tree, package: Path) -> str:
     """Boots the tree and checks the package there; returns the last line of the log. Raises OSError."""
-    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name, own_group(f"priolab-suites-{os.getpid()}") as group:
+    with (
+        tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name,
+        cgroup.own_group(f"priolab-suites-{os.getpid()}") as group,
+    ):
         out = Path(name)
         shutil.copy(package, out / f"{NAME}.deb")
         shutil.copy(_HERE / "package_check.sh", out / "check.sh")

@@ -5,7 +5,6 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -15,12 +14,11 @@ from priolab.common.process.processes import Process
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
 from priolab.experiments.scenario.service import Service
 from priolab.netem.calibration import Calibration, Tolerance
-from priolab.netem.link import Link
 from priolab.netem.link_probe import NearEnd, respond
 from priolab.proxy.front import Front, Start
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.readiness import NotReady
-from priolab.testbed import Namespace, pair
+from priolab.testbed import Namespace, Network, Wire, end_settings
 
 _FAR_END_S = 5.0
 _PASSED_ON = ("HOME", "LANG", "TMPDIR")
@@ -78,7 +76,7 @@ def started(
                 process = cast("Process", stack.enter_context(running))
         except NotReady as error:
             raise StepFailed(name, str(error), settings.log.resolve()) from error
-        if place.read_sysctl(pair.CC) != congestion_control:
+        if place.read_sysctl(end_settings.CC) != congestion_control:
             try:
                 choose_congestion_control(process.pid, congestion_control)
             except OSError as error:
@@ -87,32 +85,18 @@ def started(
         yield process
 
 
-@dataclass(frozen=True, kw_only=True)
-class End:
-    """An end of a link: the place, and its address on the wire to the link."""
+def calibrate(network: Network, name: str, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+    """Calibrates a link between two sockets of this process, in the hosts at its ends.
 
-    place: Namespace
-    address: str
-
-    def socket(self) -> socket.socket:
-        """Returns a datagram socket in the place."""
-        with self.place.entered():
-            return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-
-
-def calibrate(near: End, far: End, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-    """Calibrates a link between two sockets of this process. Returns the result and the number of attempts.
-
-    near: the end toward which the link has a rate. pid: the process id of the ferry, if any. Raises Unavailable.
+    Returns the result and the number of attempts. pid: the process id of the ferry, if any. Raises Unavailable.
     """
-    here, there = near.socket(), far.socket()
-    with here, there, ExitStack() as stack:
+    link = network.topology.links[name].link
+    with ExitStack() as stack:
+        here, there = (stack.enter_context(_socket(network, wire)) for wire in network.topology.ends(name))
         over = None
         if pid is not None:
             over = os.pidfd_open(pid)
             stack.callback(os.close, over)
-        here.bind((near.address, 0))
-        there.bind((far.address, 0))
         # If the last datagram is lost, the thread waits for ever. It is a daemon, so the lab can end all the same.
         far_end = threading.Thread(target=respond, args=(there,), daemon=True)
         far_end.start()
@@ -120,3 +104,10 @@ def calibrate(near: End, far: End, link: Link, tolerance: Tolerance, pid: int | 
             result = end.until_within(tolerance)
         far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
     return result
+
+
+def _socket(network: Network, wire: Wire) -> socket.socket:
+    with network.hosts[wire.host].entered():
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.bind((wire.address, 0))
+    return made
