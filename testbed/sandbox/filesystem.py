@@ -10,7 +10,7 @@ memory or make devices. So they cannot reach what this process sees: the guest's
 and results. Those that they get in a user namespace of their own do not suffice either: hostfs cannot be mounted there.
 
 On a real clock the programs see and write this machine's files, with a HOME of their own. In both, /etc/hosts and
-/etc/resolv.conf are the sandbox's: they name the places, and send other names to port 53 of the server.
+/etc/resolv.conf are the sandbox's: they name the hosts, and send other names to port 53 of the server.
 """
 
 import ctypes

@@ -2,13 +2,13 @@
 
     client ==== link ---- server
 
-With further places, or a link of the server's, each place is behind a link of its own, or without knobs on a wire:
+With further hosts, or a link of the server's, each host is behind a link of its own, or without knobs on a wire:
 
     client ==== link ---- router ---- server
                              |
      phone ==== link --------+
 
-A link is the same in both pictures: its place routes, and shapes packets toward its end and from it.
+A link is the same in both pictures: its host routes, and shapes packets toward its end and from it.
 """
 
 import tempfile
@@ -58,7 +58,7 @@ def topology_of(spec: SandboxSpec) -> Topology:
     links = {name: _link_of(name) for name in spec.ways}
     return replace(
         ends,
-        hosts={name: {} for name in (*ends.hosts, *spec.places, *list(links.values())[1:], _ROUTER)},
+        hosts={name: {} for name in (*ends.hosts, *spec.hosts, *list(links.values())[1:], _ROUTER)},
         routers=(*links.values(), _ROUTER),
         wires=[wire for name in spec.numbers for wire in _wires(name, spec.numbers[name], links.get(name))],
         links={link: Shaping(link=spec.ways[name].link, near=_TO_HOST, far=_TO_ROUTER) for name, link in links.items()},
@@ -91,7 +91,7 @@ def _toward(number: int) -> str:
 
 @contextmanager
 def shaping(spec: SandboxSpec, network: Network, folder: Path) -> Iterator[Mapping[str, ActiveLink]]:
-    """Shapes the links; yields them by the names of their places. Raises StepFailed and Unavailable."""
+    """Shapes the links; yields them by the names of their hosts. Raises StepFailed and Unavailable."""
     with ExitStack() as stack:
         active = {}
         for name in spec.ways:
@@ -104,12 +104,12 @@ def shaping(spec: SandboxSpec, network: Network, folder: Path) -> Iterator[Mappi
 
 
 def folder_of(name: str, folder: Path) -> Path:
-    """Returns the folder for files of a place's link. folder: for those of all links."""
+    """Returns the folder for files of a host's link. folder: for those of all links."""
     return folder if name == CLIENT else folder / "links" / name
 
 
 class Traffic:
-    """Counts the bytes of packets at the places since nothing has used the links."""
+    """Counts the bytes of packets at the hosts since nothing has used the links."""
 
     def __init__(self, spec: SandboxSpec, network: Network) -> None:
         self._spec = spec
@@ -120,15 +120,15 @@ class Traffic:
             self._before = {name: (self.arrived_bytes(name), self.sent_bytes(name)) for name in spec.numbers}
 
     def shaping(self, name: str) -> Shaping:
-        """Returns what a place's link does to packets."""
+        """Returns what a host's link does to packets."""
         return self._network.topology.links[_link_of(name)]
 
     def arrived_bytes(self, name: str) -> int:
-        """Returns the bytes of packets that arrived at a place."""
+        """Returns the bytes of packets that arrived at a host."""
         return self._network.hosts[name].received(WIRE).bytes - self._before.get(name, (0, 0))[0]
 
     def sent_bytes(self, name: str) -> int:
-        """Returns the bytes of packets that came from a place, at the other end of its link: the other place, or the
+        """Returns the bytes of packets that came from a host, at the other end of its link: the other host, or the
         router.
         """
         if self._spec.is_pair:
@@ -138,7 +138,7 @@ class Traffic:
 
 
 def exercise() -> None:
-    """Makes two places with a link, and uses it, as a sandbox would. Raises StepFailed and OSError."""
+    """Makes two hosts with a link, and uses it, as a sandbox would. Raises StepFailed and OSError."""
     with (
         tempfile.TemporaryDirectory() as folder,
         build(pair(CLIENT, SERVER, WARM_UP), Shaper.NETEM, Path(folder)) as network,

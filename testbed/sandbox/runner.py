@@ -1,4 +1,4 @@
-"""Carries out a spec: makes the places and the link, has the programs run, counts, and writes the outcome."""
+"""Carries out a spec: makes the hosts and the link, has the programs run, counts, and writes the outcome."""
 
 import os
 import time
@@ -57,21 +57,19 @@ def _carried_out(spec: SandboxSpec, files: Files, usual: Shaper | None, later_s:
     scratch.mkdir(exist_ok=True)
     with ExitStack() as stack:
         network = stack.enter_context(build(topology_of(spec), usual, scratch))
-        places = {name: network.hosts[name] for name in spec.numbers}
+        hosts = {name: network.hosts[name] for name in spec.numbers}
         traffic = Traffic(spec, network)
         network.apply_settings()
         _choose_congestion_control(network)
         active = stack.enter_context(shaping(spec, network, scratch))
         if spec.way.cross is not None:
             stack.enter_context(network.crossing(active[CLIENT].shaper, folder=scratch))
-        ends = {
-            name: stack.enter_context(Ends(place, spec.addresses, ipv6=spec.ipv6)) for name, place in places.items()
-        }
-        said = stack.enter_context(OutputWriter(files.said, [*places]))
-        journal = stack.enter_context(_sampling(spec, files, places))
+        ends = {name: stack.enter_context(Ends(host, spec.addresses, ipv6=spec.ipv6)) for name, host in hosts.items()}
+        said = stack.enter_context(OutputWriter(files.said, [*hosts]))
+        journal = stack.enter_context(_sampling(spec, files, hosts))
         shortage = stack.enter_context(OutOfMemory()) if spec.isolated else None
         with _capturing(spec, network, files), View(spec, scratch) as view:
-            programs = Programs(spec, files, said, places, view, later_s)
+            programs = Programs(spec, files, said, hosts, view, later_s)
             outcome = programs.run([*active.values()], [*ends.values()], journal)
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None
@@ -135,16 +133,16 @@ def _choose_congestion_control(network: Network) -> None:
 
 
 def _sampling(
-    spec: SandboxSpec, files: Files, places: Mapping[str, Namespace]
+    spec: SandboxSpec, files: Files, hosts: Mapping[str, Namespace]
 ) -> AbstractContextManager[SocketJournal | None]:
     if spec.interval_ns is None:
         return nullcontext()
-    return SocketJournal(places, files.samples, spec.interval_ns, ipv6=spec.ipv6)
+    return SocketJournal(hosts, files.samples, spec.interval_ns, ipv6=spec.ipv6)
 
 
 @contextmanager
 def _capturing(spec: SandboxSpec, network: Network, files: Files) -> Iterator[None]:
-    """Captures the packets of all places while the context is open, and some time longer. Raises StepFailed."""
+    """Captures the packets of all hosts while the context is open, and some time longer. Raises StepFailed."""
     if not spec.capture:
         yield
         return

@@ -23,7 +23,7 @@ def _no_group(_: str) -> Iterator[Path]:
 
 def test_without_a_cgroup(monkeypatch: pytest.MonkeyPatch) -> None:
     """The front does not start, and the error has the remedy."""
-    monkeypatch.setattr(front_tuner, "own_group", _no_group)
+    monkeypatch.setattr(front_tuner.cgroup, "own_group", _no_group)
     said = "here: the front gets no cgroup: no cgroup2 can be mounted; run as root, use FABRIC=virtual"
     with pytest.raises(Unavailable, match=said), FrontTuner(TunerKind.BPF, "name").group():
         pass
