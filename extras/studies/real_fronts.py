@@ -15,6 +15,7 @@ from pathlib import Path
 
 from priolab.common.errors import Unavailable
 from priolab.common.home import setup_command
+from priolab.common.process.processes import ProcessSettings
 from priolab.experiments.setup.installed import program_of
 from priolab.proxy.certificates import issue
 from priolab.proxy.counters import FrontCounters
@@ -56,7 +57,7 @@ def fronts(
     files: the sizes of the files that they answer with, in bytes, by name. cgroup: in which to start them.
     """
     with ExitStack() as stack:
-        counters = {}
+        counters, settings = {}, ProcessSettings(cgroup=cgroup)
         for port, name in enumerate(servers, start=FIRST_PORT):
             front = Front(_settings(name, port, folder / name))
             root = front.settings.state / "files"
@@ -66,7 +67,7 @@ def fronts(
                 with (root / file_name).open("wb") as file:
                     file.truncate(size_bytes)
             with place.entered():
-                process = stack.enter_context(front.running(partial(place.start, name, cgroup=cgroup)))
+                process = stack.enter_context(front.running(partial(place.start, name, settings=settings)))
             counters[name] = FrontCounters(process.pid, "calls are not counted here", None)
         yield counters
 

@@ -11,7 +11,7 @@ Rules:
 import ctypes
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Self
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.netlink import Conversation
 from priolab.common.process import processes
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import USUAL, Process, ProcessSettings
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot, read
 from priolab.netem.interface_counters import Received, read_counts, received
 from priolab.testbed.topology import packet_capture as tap
@@ -130,26 +130,10 @@ class Namespace:
         (answer,) = self.tell(rtnetlink.device(device))
         return rtnetlink.qdisc(answer)
 
-    def start(
-        self,
-        name: str,
-        command: Sequence[str],
-        log: Path,
-        *,
-        environment: Mapping[str, str] | None = None,
-        stdout: int | None = None,
-        cgroup: Path | None = None,
-        root: Path | None = None,
-        back_s: int | None = None,
-    ) -> Process:
-        """Starts a long-lived program in the place. The returned Process is a context manager, which stops it.
-
-        root: the folder that is the program's file system; None for that of this process. back_s: as for Process.
-        """
+    def start(self, name: str, command: Sequence[str], log: Path, settings: ProcessSettings = USUAL) -> Process:
+        """Starts a long-lived program in the place. The returned Process is a context manager, which stops it."""
         with self.entered():
-            return Process(
-                name, command, log, environment=environment, stdout=stdout, cgroup=cgroup, root=root, back_s=back_s
-            )
+            return Process(name, command, log, settings)
 
     @contextmanager
     def capturing(
@@ -165,7 +149,7 @@ class Namespace:
                 f"the capture at the {self.name}",
                 tap.command(program, device, None, port, ipv6=ipv6),
                 file.with_suffix(".log"),
-                stdout=packets.fileno(),
+                ProcessSettings(stdout=packets.fileno()),
             )
         with tap.listening(process, process.stop):
             yield process

@@ -5,12 +5,13 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 from priolab.common.errors import StepFailed
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import Process, ProcessSettings
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
 from priolab.experiments.scenario.service import Service
 from priolab.netem.calibration import Calibration, Tolerance
@@ -52,7 +53,7 @@ def started(
     name: the front's name for errors. Then sets the congestion control of its sockets, if the sysctl could not be set.
     origin: the process that must not end before the front answers. cgroup: the cgroup in which to start the server.
     users_program: whether the server is a program of the user's (PROGRAM), which gets all variables of the environment.
-    service: the time that the server needs; None for none. back_s: as for Process, if the server reads the
+    service: the time that the server needs; None for none. back_s: as for ProcessSettings, if the server reads the
     processor's clock.
     """
     settings = front.settings
@@ -60,12 +61,13 @@ def started(
         try:
             environment = _environment(front, users=users_program)
             behind_s = back_s if settings.server.reads_processor_clock else None
-            start = partial(place.start, name, cgroup=cgroup, environment=environment, back_s=behind_s)
+            own = ProcessSettings(cgroup=cgroup, environment=environment, back_s=behind_s)
+            start = partial(place.start, name, settings=own)
             if settings.root is not None:
                 shared = (settings.config.parent, settings.log.parent, settings.state)
                 readable = (settings.labs_folder,) if settings.server.is_the_labs else ()
                 tree = stack.enter_context(mounted(settings.root, shared, readable))
-                start = partial(started_in, tree, environment, start)
+                start = partial(started_in, replace(own, root=tree), partial(place.start, name))
             begin: Start = start
             if service is not None:
                 from priolab.experiments.hosts.namespaces.front_service import serving  # no other run loads it

@@ -15,7 +15,7 @@ from priolab.client import __main__ as client
 from priolab.common import clock_quality
 from priolab.common.clock_route import ClockRoute, route_of
 from priolab.common.errors import StepFailed
-from priolab.common.process.processes import CopiedProcess, Process
+from priolab.common.process.processes import CopiedProcess, Process, ProcessSettings
 from priolab.common.process.program_logs import tail
 from priolab.common.process.search_path import program_environment
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
@@ -79,8 +79,8 @@ class Namespaces:
 
         tuner: the front's tuner; None without LOWAT=auto. forks_client: True if the lab's own client is a fork of this
         process, which has loaded the client's modules. moved: the paths at which the fronts see folders, by their paths
-        on this machine; other folders have the same path. back_s: as for Process, for fronts that read the processor's
-        clock.
+        on this machine; other folders have the same path. back_s: as for ProcessSettings, for fronts that read the
+        processor's clock.
         """
         self._back_s = back_s
         self._moved = moved
@@ -182,7 +182,7 @@ class Namespaces:
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
         log = origin.folder / "output.log"
         environment |= origin.environment
-        with self._origin.start("the origin", command, log, environment=environment) as process:
+        with self._origin.start("the origin", command, log, ProcessSettings(environment=environment)) as process:
             with self._network.hosts[self._topology.wire(ORIGIN).router].entered():
                 running = wait_for_origin(process, address, port)
             yield running
@@ -282,7 +282,7 @@ class Namespaces:
         if self._forks_client and tuple(command[1:4]) == _FORKED:
             with self._client.entered():
                 return CopiedProcess("the client", partial(_become_client, command), log, stdout)
-        return self._client.start("the client", command, log, stdout=stdout)
+        return self._client.start("the client", command, log, ProcessSettings(stdout=stdout))
 
     def live_sockets(self, client: Process | None) -> EndSockets:
         """Returns what looks at the connections of the places. client: the lab's own client; None for a browser."""
