@@ -31,7 +31,7 @@ class InGuest:
 
     def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Hosts]:
         """Returns places that are namespaces of the guest's kernel."""
-        # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
+        # Only the process of a run needs these modules. A guest loads them before its first run (guest_task.py).
         from priolab.experiments.hosts.namespaces.experiment_topology import topology_of
         from priolab.experiments.hosts.namespaces.front_root import seen_at
         from priolab.experiments.hosts.namespaces.namespaces import Namespaces, tuner_of

@@ -26,7 +26,7 @@ from priolab.testbed import Namespace, build, pair
 LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", "4294967295"
 FIRST_PORT = 8443
 ENDS = pair("client", "front")
-FRONT_ADDRESS, TO_CLIENT = ENDS.wire("front").address, ENDS.wire("client").device
+FRONT_ADDRESS = ENDS.wire("front").address
 _TEMPLATES = Path(__file__).parent / "fronts"
 _STEP = "servers on real clocks"
 

@@ -25,17 +25,7 @@ from priolab.common.process import processes
 from priolab.common.process.processes import Process, die_with_parent
 from priolab.common.process.search_path import program_environment
 from priolab.experiments.commands.console import Report
-from priolab.extras.studies.real_fronts import (
-    ENDS,
-    FIRST_PORT,
-    FRONT_ADDRESS,
-    LOWAT_SYSCTL,
-    LOWAT_UNSET,
-    TO_CLIENT,
-    Places,
-    fronts,
-    places,
-)
+from priolab.extras.studies.real_fronts import ENDS, FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
 from priolab.testbed import cgroup
 
 
@@ -53,6 +43,7 @@ class Group:
 UNSET, TUNER = "unset", "tuner"
 """Two arms: no LOWAT, and the tuner. Other arms are a LOWAT in bytes."""
 
+_TO_CLIENT = ENDS.wire("client").device
 _URGENT = "urgent"
 _URGENT_BYTES = 30_000
 _FIRST_CLIENT_PORT = 20_000
@@ -166,14 +157,14 @@ def _counted_runs() -> Iterator[None]:
 def _shape(made: Places, groups: Sequence[Group]) -> None:
     """Gives each connection a class of its own, whose number is the client's port. Raises StepFailed."""
     lines = [
-        f"qdisc add dev {TO_CLIENT} root handle 1: htb",
-        f'filter add dev {TO_CLIENT} parent 1: protocol ip bpf bytecode "{_TO_CLASS}"',
+        f"qdisc add dev {_TO_CLIENT} root handle 1: htb",
+        f'filter add dev {_TO_CLIENT} parent 1: protocol ip bpf bytecode "{_TO_CLASS}"',
     ]
     port = _FIRST_CLIENT_PORT
     for group in groups:
         for _ in range(group.count):
-            lines.append(f"class add dev {TO_CLIENT} parent 1: classid 1:{port:x} htb rate {group.rate} quantum 1514")
-            lines.append(f"qdisc add dev {TO_CLIENT} parent 1:{port:x} pfifo limit {group.queue_packets}")
+            lines.append(f"class add dev {_TO_CLIENT} parent 1: classid 1:{port:x} htb rate {group.rate} quantum 1514")
+            lines.append(f"qdisc add dev {_TO_CLIENT} parent 1:{port:x} pfifo limit {group.queue_packets}")
             port += 1
     made.link.run(["tc", "-batch", "-"], "".join(f"{line}\n" for line in lines))
 
@@ -237,7 +228,7 @@ class _Trying:
             classes.append(f"{group.name}:{port}:{group.count}:{group.file_bytes}")
             port += group.count
         options = {
-            "server": f"{FRONT_ADDRESS}:{FIRST_PORT}",
+            "server": f"{ENDS.wire('front').address}:{FIRST_PORT}",
             "local": ENDS.wire("client").address,
             "classes": ",".join(classes),
             "opening": str(_OPEN_PER_S),

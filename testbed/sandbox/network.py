@@ -46,7 +46,7 @@ def topology_of(spec: SandboxSpec) -> Topology:
         settings={
             name: replace(
                 spec.way.server if name == SERVER else EndSettings(congestion_control=CongestionControl.CUBIC),
-                ecn=_uses_ecn(spec, name),
+                ecn=any(spec.ways[link].link.ecn for link in {name, CLIENT if name == SERVER else name} & {*spec.ways}),
                 sysctls=asked.get(name, {}),
             )
             for name in spec.numbers
@@ -63,11 +63,6 @@ def topology_of(spec: SandboxSpec) -> Topology:
         wires=[wire for name in spec.numbers for wire in _wires(name, spec.numbers[name], links.get(name))],
         links={link: Shaping(link=spec.ways[name].link, near=_TO_HOST, far=_TO_ROUTER) for name, link in links.items()},
     )
-
-
-def _uses_ecn(spec: SandboxSpec, name: str) -> bool:
-    own = name in spec.ways and spec.ways[name].link.ecn
-    return own or (name == SERVER and spec.way.server.ecn)
 
 
 def _link_of(name: str) -> str:

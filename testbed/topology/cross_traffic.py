@@ -7,7 +7,7 @@
 The receiver of the flows is a process in the place of the near end.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,13 +17,12 @@ from priolab.common.formats.samples import CrossSample
 from priolab.common.process.processes import module, wait_until
 from priolab.common.socket_diag import Connections
 from priolab.common.timeouts import HELPER_S
-from priolab.netem.link import Link
 from priolab.netem.shaper import also_from
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.active import ActiveCross
 from priolab.testbed.topology.end_settings import ECN, ECN_ON, WMEM
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.topology import Cross
+from priolab.testbed.topology.topology import Topology
 from priolab.testbed.topology.wiring import connect
 
 JOURNAL = "cross.jsonl"
@@ -35,25 +34,24 @@ _HANDSHAKES = 4  # round trips within which all flows are open, unless packets a
 
 @contextmanager
 def crossing(
-    cross: Cross,
-    place: Namespace,
-    link: Link,
-    receiver: tuple[Namespace, str],
+    topology: Topology,
+    hosts: Mapping[str, Namespace],
     shaper: Shaper,
     *,
     folder: Path,
     interval_ns: int | None,
 ) -> Iterator[ActiveCross]:
-    """Runs the flows while the context is open. Raises StepFailed.
+    """Runs the flows of a topology, which must have some, while the context is open. Raises StepFailed.
 
-    place: that of the link. receiver: the place of the flows' receiver, and its address. shaper: the running shaper of
-    the link. folder: for the journal of the packets that arrived. interval_ns: the sampling interval of this journal;
-    None for a long one.
+    hosts: those of the topology. shaper: the running shaper of the link. folder: for the journal of the packets that
+    arrived. interval_ns: the sampling interval of this journal; None for a long one.
     """
     journal = folder / JOURNAL
     name = "the cross traffic"
-    traffic, device = cross.traffic, cross.wire.device
-    client, address = receiver
+    cross = topology.cross
+    assert cross is not None, "the caller has looked"
+    traffic, device, place = cross.traffic, cross.wire.device, hosts[cross.wire.router]
+    link, client = topology.links[cross.wire.router].link, hosts[cross.receiver]
     with Namespace(cross.wire.host) as sending:
         connect(cross.wire, place, sending)
         place.portrait.declare_device(device)
@@ -63,7 +61,7 @@ def crossing(
         sending.write_sysctl(WMEM, _WMEM)
         if link.ecn:
             sending.write_sysctl(ECN, ECN_ON)
-        ends = (address, str(_PORT))
+        ends = (topology.wire(cross.receiver).address, str(_PORT))
         receive = (
             *module("priolab.netem.cross"),
             "receive",

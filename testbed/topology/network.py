@@ -4,6 +4,7 @@ import contextlib
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.common.errors import StepFailed, Unavailable
@@ -26,14 +27,14 @@ _SILENT = {
 """Settings with which a device of IPv6 sends nothing but reports of its multicast groups, all of them within ticks."""
 
 
+@dataclass(frozen=True)
 class Network:
-    """A topology that is there. hosts: its hosts, by their names. Every method may raise StepFailed."""
+    """A topology that is there, with its hosts by their names. Every method may raise StepFailed."""
 
-    def __init__(self, topology: Topology, hosts: Mapping[str, Namespace], usual: Shaper | None, scratch: Path) -> None:
-        self.topology = topology
-        self.hosts = hosts
-        self._usual = usual
-        self._scratch = scratch
+    topology: Topology
+    hosts: Mapping[str, Namespace]
+    _usual: Shaper | None
+    _scratch: Path
 
     def apply_settings(self) -> None:
         """Sets sysctls, and by ip(8) and tc(8) what devices have. CC may not be settable by sysctl."""
@@ -45,25 +46,14 @@ class Network:
     ) -> AbstractContextManager[ActiveLink]:
         """Shapes the packets that pass a link; see LinkNamespace.shaping. name: that of its host."""
         ask = self._scratch / f"ferry-{[*self.topology.links].index(name)}"
-        link = LinkNamespace(self.hosts[name], self.topology.links[name], self._usual, ask, ipv6=self.topology.ipv6)
+        link = LinkNamespace(self.hosts[name], self.topology.links[name], self._usual, ask, self.topology.ipv6)
         return link.shaping(shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def crossing(
         self, shaper: Shaper, *, folder: Path, interval_ns: int | None = None
     ) -> AbstractContextManager[ActiveCross]:
         """Runs the cross traffic, which the topology must have; see cross_traffic.crossing."""
-        cross = self.topology.cross
-        assert cross is not None, "the caller has looked"
-        link, receiver = cross.wire.router, cross.receiver
-        return cross_traffic.crossing(
-            cross,
-            self.hosts[link],
-            self.topology.links[link].link,
-            (self.hosts[receiver], self.topology.wire(receiver).address),
-            shaper,
-            folder=folder,
-            interval_ns=interval_ns,
-        )
+        return cross_traffic.crossing(self.topology, self.hosts, shaper, folder=folder, interval_ns=interval_ns)
 
     @contextmanager
     def capturing(self, captures: str, program: str, folder: Path) -> Iterator[Sequence[Process]]:

@@ -93,16 +93,11 @@ class Namespaces:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            # Kept outside the run folder: a server started as root gives its files to its worker's user, who must be
-            # able to reach them.
-            self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
-            self.front_state.chmod(0o711)
-            self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
-            self._scratch.chmod(0o711)
+            self.front_state, self._scratch = (_made(stack, prefix) for prefix in ("front-", "link-"))
             network = self._network = stack.enter_context(build(self._topology, self._usual, self._scratch))
             self._client, self._front, self._origin = (network.hosts[name] for name in (CLIENT, FRONT, ORIGIN))
             if SECOND in network.hosts:
-                self.second = stack.enter_context(SecondHop(network, self._back_s))
+                self.second = SecondHop(network, _made(stack, "second-"), self._back_s)
             self._begin_portraits()
             self._stack = stack.pop_all()
         return self
@@ -214,18 +209,11 @@ class Namespaces:
     def start_link(
         self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the packets that pass the link's place.
-
-        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. folder: for the journal of the
-        queue. interval_ns: the interval of the queue's samples; None for no samples.
-        """
+        """Shapes the packets that pass the link's place. The parameters are those of Hosts.start_link."""
         return self._network.shaping(LINK, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
     def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Calibrates the link between two sockets of this process, in the client's place and in the front's place.
-
-        Returns the result and the number of attempts. pid: the process id of the ferry, if any. Raises Unavailable.
-        """
+        """Calibrates the link between two sockets of this process, in the client's place and in the front's place."""
         return front_place.calibrate(self._network, LINK, tolerance, pid)
 
     def exchange(self) -> None:
@@ -288,6 +276,16 @@ class Namespaces:
         """Returns what looks at the connections of the places. client: the lab's own client; None for a browser."""
         second = [] if self.second is None else [self.second.place]
         return EndSockets([self._front, *second, self._origin], None if client is None else (self._client, client.pid))
+
+
+def _made(stack: ExitStack, prefix: str) -> Path:
+    """Makes a folder outside the run folder, which ends with the stack.
+
+    A server started as root gives its files to its worker's user, who must be able to reach them.
+    """
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix)))
+    folder.chmod(0o711)
+    return folder
 
 
 def _become_client(command: Sequence[str]) -> int:

@@ -1,10 +1,9 @@
 """The places of the second hop (VIA) as network namespaces: the second front, and the link between the two fronts."""
 
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from priolab.common.process.processes import Process
 from priolab.experiments.hosts.experiment_hosts import SECOND_PORT, Sampling
@@ -19,24 +18,15 @@ from priolab.testbed import ActiveLink, Network, end_settings
 
 
 class SecondHop:
-    """The places of the second hop. A context manager, whose exit removes them."""
+    """The places of the second hop."""
 
-    def __init__(self, network: Network, back_s: int | None) -> None:
-        """back_s: as for Namespaces."""
+    def __init__(self, network: Network, state: Path, back_s: int | None) -> None:
+        """state: a folder for the second server's own files. back_s: as for Namespaces."""
         self._network = network
+        self.state = state
         self.place = network.hosts[SECOND]
         self.address = network.topology.wire(SECOND).address
         self._back_s = back_s
-
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            self.state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="second-")))
-            self.state.chmod(0o711)  # as for the front's own
-            self._stack = stack.pop_all()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the second front's place: lowat and tcp_wmem."""
