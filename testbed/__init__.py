@@ -101,15 +101,7 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.testbed.topology.host_link": ["near_host"],
             "priolab.testbed.topology.namespace": ["Namespace"],
             "priolab.testbed.topology.network": ["Network", "build"],
-            "priolab.testbed.topology.topology": [
-                "Capture",
-                "Shaping",
-                "Topology",
-                "WARM_UP",
-                "WIRE",
-                "Wire",
-                "pair",
-            ],
+            "priolab.testbed.topology.topology": ["Capture", "Shaping", "Topology", "WARM_UP", "WIRE", "Wire", "pair"],
         },
         modules=[
             "priolab.testbed.guest.guest_requirements",

@@ -59,12 +59,9 @@ def warm_up() -> Mapping[str, SettingsSnapshot]:
     numbers for both. So there is a link with delay, jitter, loss and rate, and a connection and a datagram from the
     client to the front, and from the front to the origin.
     """
-    with Namespaces(four_hosts(WARM_UP), Shaper.NETEM, None) as places:
+    with Namespaces(four_hosts(WARM_UP), Shaper.NETEM, None) as places, tempfile.TemporaryDirectory() as folder:
         references = places.references()
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            places.start_link(None, seed=0, folder=Path(folder), interval_ns=None),
-        ):
+        with places.start_link(None, seed=0, folder=Path(folder), interval_ns=None):
             places.exchange()
     return references
 
