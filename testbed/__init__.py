@@ -6,9 +6,11 @@ This is its face. The lab, the extras and the tools import these names alone, an
 
     Sandbox, Host, Result, ClientFailed, Outcome, OutputFrame    programs on hosts, and what came of them
     command, session                                              the command `priolab sandbox`, and its runs
-    Namespace, LinkNamespace, Addresses, wiring, pair, near_host  hosts of namespaces, and how links join them
+    Topology, Wire, Shaping, Capture, pair, WIRE, WARM_UP         hosts, and what joins them, as a value
+    build, Network, Namespace, near_host                          what makes them, as namespaces
     ActiveLink, ActiveCross, cross_traffic                        links and cross traffic at work
-    CongestionControl, EndSettings, FrontQdisc, end_words         settings of a link's ends
+    CongestionControl, EndSettings, FrontQdisc                    settings of a link's ends
+    end_settings, end_words                                       their sysctls, and their knobs
     ExpectedSettings, Portrayed, Look, packet_capture             what a host should have, has, and what passes it
     Guest, guests, kernel, kernel_source, prebuilt, io_uring      guests, their kernel, and changes of its source
     jobs, Work, keep_guests, work_folder                          the processes of a command that keep guests
@@ -54,27 +56,31 @@ if TYPE_CHECKING:
     from priolab.testbed.sandbox.sandbox import Sandbox as Sandbox
     from priolab.testbed.topology import cgroup as cgroup
     from priolab.testbed.topology import cross_traffic as cross_traffic
+    from priolab.testbed.topology import end_settings as end_settings
     from priolab.testbed.topology import end_words as end_words
     from priolab.testbed.topology import namespace_requirements as namespace_requirements
     from priolab.testbed.topology import packet_capture as packet_capture
-    from priolab.testbed.topology import pair as pair
-    from priolab.testbed.topology import wiring as wiring
-    from priolab.testbed.topology.active import FRONT_PORT as FRONT_PORT
     from priolab.testbed.topology.active import ActiveCross as ActiveCross
     from priolab.testbed.topology.active import ActiveLink as ActiveLink
-    from priolab.testbed.topology.active import Addresses as Addresses
     from priolab.testbed.topology.active import Look as Look
     from priolab.testbed.topology.active import Portrayed as Portrayed
     from priolab.testbed.topology.active import no_look as no_look
-    from priolab.testbed.topology.cgroup import own_group as own_group
     from priolab.testbed.topology.end_settings import CongestionControl as CongestionControl
     from priolab.testbed.topology.end_settings import CrossTraffic as CrossTraffic
     from priolab.testbed.topology.end_settings import EndSettings as EndSettings
     from priolab.testbed.topology.end_settings import FrontQdisc as FrontQdisc
     from priolab.testbed.topology.expected_settings import ExpectedSettings as ExpectedSettings
     from priolab.testbed.topology.host_link import near_host as near_host
-    from priolab.testbed.topology.link_namespace import LinkNamespace as LinkNamespace
     from priolab.testbed.topology.namespace import Namespace as Namespace
+    from priolab.testbed.topology.network import Network as Network
+    from priolab.testbed.topology.network import build as build
+    from priolab.testbed.topology.topology import WARM_UP as WARM_UP
+    from priolab.testbed.topology.topology import WIRE as WIRE
+    from priolab.testbed.topology.topology import Capture as Capture
+    from priolab.testbed.topology.topology import Shaping as Shaping
+    from priolab.testbed.topology.topology import Topology as Topology
+    from priolab.testbed.topology.topology import Wire as Wire
+    from priolab.testbed.topology.topology import pair as pair
 
 if not TYPE_CHECKING:  # type checkers would take any name for one that is there
     __getattr__, __dir__ = lazy_names(
@@ -89,21 +95,13 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.testbed.sandbox.outcome": ["Outcome"],
             "priolab.testbed.sandbox.output_log": ["OutputFrame"],
             "priolab.testbed.sandbox.sandbox": ["ClientFailed", "Host", "Result", "Sandbox"],
-            "priolab.testbed.topology.active": [
-                "ActiveCross",
-                "ActiveLink",
-                "Addresses",
-                "FRONT_PORT",
-                "Look",
-                "Portrayed",
-                "no_look",
-            ],
-            "priolab.testbed.topology.cgroup": ["own_group"],
+            "priolab.testbed.topology.active": ["ActiveCross", "ActiveLink", "Look", "Portrayed", "no_look"],
             "priolab.testbed.topology.end_settings": ["CongestionControl", "CrossTraffic", "EndSettings", "FrontQdisc"],
             "priolab.testbed.topology.expected_settings": ["ExpectedSettings"],
             "priolab.testbed.topology.host_link": ["near_host"],
-            "priolab.testbed.topology.link_namespace": ["LinkNamespace"],
             "priolab.testbed.topology.namespace": ["Namespace"],
+            "priolab.testbed.topology.network": ["Network", "build"],
+            "priolab.testbed.topology.topology": ["Capture", "Shaping", "Topology", "WARM_UP", "WIRE", "Wire", "pair"],
         },
         modules=[
             "priolab.testbed.guest.guest_requirements",
@@ -119,10 +117,9 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.testbed.sandbox.session",
             "priolab.testbed.topology.cgroup",
             "priolab.testbed.topology.cross_traffic",
+            "priolab.testbed.topology.end_settings",
             "priolab.testbed.topology.end_words",
             "priolab.testbed.topology.namespace_requirements",
             "priolab.testbed.topology.packet_capture",
-            "priolab.testbed.topology.pair",
-            "priolab.testbed.topology.wiring",
         ],
     )

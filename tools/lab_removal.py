@@ -26,14 +26,7 @@ _CONFTEST = '''"""The fixtures of the engine's tests."""
 
 import pytest
 
-from priolab.testbed.process import command_process
-
-
-@pytest.fixture(scope="module")
-def own_guests():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command_process, "_kept", None)
-        yield
+pytest_plugins = ["tests.support.guest_fixtures"]
 
 
 def _says_what_it_needs():

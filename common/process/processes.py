@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -61,18 +62,40 @@ def set_back(back_s: int) -> None:
     _TIME.write_text(f"monotonic -{back_s} 0\nboottime -{back_s} 0\n")
 
 
-def _begin_in(cgroup: Path | None, root: Path | None, back_s: int | None) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ProcessSettings:
+    """The surroundings of a program.
+
+    environment: its variables; None for those of this process. stdout: a descriptor that gets the standard output
+    instead of the log. cgroup: the cgroup to start the program in. root: the folder that is the program's file system
+    (chroot(2)), in which the command's paths are looked up; None for that of this process. back_s: how far the
+    monotonic clock of the program's own time namespace is behind this process's; None for no such namespace. Kernels
+    without time namespaces ignore it.
+    """
+
+    environment: Mapping[str, str] | None = None
+    stdout: int | None = None
+    cgroup: Path | None = None
+    root: Path | None = None
+    back_s: int | None = None
+
+
+USUAL = ProcessSettings()
+"""Those of a program in the surroundings of this process."""
+
+
+def _begin_in(settings: ProcessSettings) -> None:
     die_with_parent()
-    if back_s is not None:
-        set_back(back_s)
-    if cgroup is not None:
-        (cgroup / "cgroup.procs").write_text("0")
-    if root is not None:
-        os.chroot(root)
+    if settings.back_s is not None:
+        set_back(settings.back_s)
+    if settings.cgroup is not None:
+        (settings.cgroup / "cgroup.procs").write_text("0")
+    if settings.root is not None:
+        os.chroot(settings.root)
         os.chdir("/")
 
 
-def _before_the_program(cgroup: Path | None, root: Path | None, back_s: int | None) -> Callable[[], None] | None:
+def _before_the_program(settings: ProcessSettings) -> Callable[[], None] | None:
     """Returns the function to call between fork(2) and execve(2); None if no call is needed.
 
     subprocess starts a program faster without such a function.
@@ -80,8 +103,8 @@ def _before_the_program(cgroup: Path | None, root: Path | None, back_s: int | No
     The children of the first process of a PID namespace need no signal at their parent's end: when that process ends,
     the kernel kills all other processes in the namespace.
     """
-    if cgroup is not None or root is not None or back_s is not None:
-        return partial(_begin_in, cgroup, root, back_s)
+    if (settings.cgroup, settings.root, settings.back_s) != (None, None, None):
+        return partial(_begin_in, settings)
     return None if os.getpid() == 1 else die_with_parent
 
 
@@ -189,25 +212,8 @@ def readable(descriptors: Sequence[int], timeout_s: float) -> Sequence[int]:
 class Process:
     """A running program. name: the program's name in errors. log: the file for the program's output."""
 
-    def __init__(
-        self,
-        name: str,
-        command: Sequence[str],
-        log: Path,
-        *,
-        environment: Mapping[str, str] | None = None,
-        stdout: int | None = None,
-        cgroup: Path | None = None,
-        root: Path | None = None,
-        back_s: int | None = None,
-    ) -> None:
-        """Starts the program, with its output in the log.
-
-        stdout: a descriptor that gets the standard output instead. cgroup: the cgroup to start the program in. root:
-        the folder that is the program's file system (chroot(2)), in which the command's paths are looked up. back_s:
-        how far the monotonic clock of the program's own time namespace is behind this process's; None for no such
-        namespace. Kernels without time namespaces ignore it.
-        """
+    def __init__(self, name: str, command: Sequence[str], log: Path, settings: ProcessSettings = USUAL) -> None:
+        """Starts the program, with its output in the log. Raises StepFailed."""
         self.name = name
         self.log = log
         self._sent: set[int] = set()
@@ -217,11 +223,11 @@ class Process:
                 self._process: subprocess.Popen[bytes] | _Copy = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,
-                    stdout=output if stdout is None else stdout,
+                    stdout=output if settings.stdout is None else settings.stdout,
                     stderr=output,
-                    env=program_environment(environment),
+                    env=program_environment(settings.environment),
                     start_new_session=True,
-                    preexec_fn=_before_the_program(cgroup, root, back_s),
+                    preexec_fn=_before_the_program(settings),
                 )
             except OSError as error:
                 raise StepFailed(f"starting {name}", f"{command[0]}: {error.strerror}") from error

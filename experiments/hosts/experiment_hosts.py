@@ -15,9 +15,8 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
-from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed import ActiveCross, ActiveLink, Addresses, Look, Portrayed, work_folder
+from priolab.testbed import ActiveCross, ActiveLink, Look, Portrayed, work_folder
 
 if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a run needs these modules
     from priolab.experiments.setup.origin_process import OriginSettings, RunningOrigin
@@ -25,10 +24,25 @@ if TYPE_CHECKING:  # `priolab run` imports this module; only the process of a ru
     from priolab.proxy.front import Front
 
 SERVER_NAME = "maps.test"
+FRONT_PORT = 443
 CLIENT_PORT = 40_000
 """The client's fixed port. A port that the kernel chose would depend on earlier connections, also of earlier runs."""
 ORIGIN_PORT = 8080
 SECOND_PORT = 80
+
+CAPTURES: Mapping[str, str] = {"client": "client", "front": "server"}
+"""The hosts at which packets are captured, and the name of the files of each."""
+HOP_CAPTURES = ("front", "second")
+"""The names of the files of the captures at the two ends of the link between the fronts (VIA)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """The IPv4 addresses of client, front and origin. Client and front reach each other only through the link."""
+
+    client: str
+    front: str
+    origin: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +177,7 @@ class Hosts(Protocol):
         """
 
     def start_link(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
         """Starts the link.
 
@@ -171,16 +185,14 @@ class Hosts(Protocol):
         queue. interval_ns: the interval of the queue's samples; None for no samples.
         """
 
-    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+    def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Measures the link until the result is within tolerance, a few times at most.
 
         Returns the result and the number of attempts. pid: the process id of the ferry, if any. Stops waiting if the
         ferry has ended.
         """
 
-    def crossing(
-        self, scenario: Scenario, shaper: Shaper, folder: Path, interval_ns: int | None
-    ) -> AbstractContextManager[ActiveCross]:
+    def crossing(self, shaper: Shaper, folder: Path, interval_ns: int | None) -> AbstractContextManager[ActiveCross]:
         """Runs the cross traffic of the scenario through the running link.
 
         shaper: the link's shaper. folder: for the journal of the traffic. interval_ns: the interval of the journal's

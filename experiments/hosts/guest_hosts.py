@@ -31,7 +31,8 @@ class InGuest:
 
     def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Hosts]:
         """Returns places that are namespaces of the guest's kernel."""
-        # Only the process of a run needs these modules. A guest loads them before its first run (rehearsal.py).
+        # Only the process of a run needs these modules. A guest loads them before its first run (guest_task.py).
+        from priolab.experiments.hosts.namespaces.experiment_topology import topology_of
         from priolab.experiments.hosts.namespaces.front_root import seen_at
         from priolab.experiments.hosts.namespaces.namespaces import Namespaces, tuner_of
 
@@ -40,7 +41,9 @@ class InGuest:
         moved = {each: seen_at(_SEEN / each.name, each) for each in sorted({*chain(*map(_folders, servers))})}
         tuner = tuner_of(spec, run_label(folder))
         # Go 1.19 makes random numbers of the monotonic clock. So the fronts see that of a guest's first run.
-        return Namespaces(Shaper.NETEM, tuner, via=via, forks_client=True, moved=moved, back_s=self._later_s)
+        return Namespaces(
+            topology_of(spec.scenario), Shaper.NETEM, tuner, forks_client=True, moved=moved, back_s=self._later_s
+        )
 
 
 def _folders(server: Server) -> Iterator[Path]:

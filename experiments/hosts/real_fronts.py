@@ -13,18 +13,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from priolab import Unavailable
+from priolab.common.errors import Unavailable
 from priolab.common.home import setup_command
+from priolab.common.process.processes import ProcessSettings
 from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.setup.installed import program_of
 from priolab.proxy.certificates import issue
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import server_of
-from priolab.testbed import Namespace, wiring
+from priolab.testbed import Namespace, build, pair
 
 LOWAT_SYSCTL, LOWAT_UNSET = "net.ipv4.tcp_notsent_lowat", str(NO_LIMIT)
 FIRST_PORT = 8443
+ENDS = pair("client", "front")
+FRONT_ADDRESS = ENDS.wire("front").address
 _TEMPLATES = Path(__file__).parent / "file_fronts"
 _STEP = "servers on real clocks"
 
@@ -41,11 +44,9 @@ class Places:
 @contextmanager
 def places() -> Iterator[Places]:
     """Makes client and front, with a link between them. Raises Unavailable, StepFailed."""
-    with Namespace("client") as client, Namespace("link", forwards=True) as link, Namespace("front") as front:
-        wiring.wire_link(client, link, front)
-        link.write_sysctl("net.ipv4.ip_forward", "1")
-        front.write_sysctl("net.core.somaxconn", "4096")
-        yield Places(client=client, link=link, front=front)
+    with build(ENDS, None, Path()) as network:
+        network.hosts["front"].write_sysctl("net.core.somaxconn", "4096")
+        yield Places(**network.hosts)
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def fronts(
     files: the sizes of the files that they answer with, in bytes, by name. cgroup: in which to start them.
     """
     with ExitStack() as stack:
-        counters = {}
+        counters, settings = {}, ProcessSettings(cgroup=cgroup)
         for port, name in enumerate(servers, start=FIRST_PORT):
             front = Front(_settings(name, port, folder / name))
             root = front.settings.state / "files"
@@ -67,7 +68,7 @@ def fronts(
                 with (root / file_name).open("wb") as file:
                     file.truncate(size_bytes)
             with place.entered():
-                process = stack.enter_context(front.running(partial(place.start, name, cgroup=cgroup)))
+                process = stack.enter_context(front.running(partial(place.start, name, settings=settings)))
             counters[name] = FrontCounters(process.pid, "calls are not counted here", None)
         yield counters
 
@@ -83,12 +84,12 @@ def _settings(name: str, port: int, folder: Path) -> FrontSettings:
         native="off",
         buffering="on",
         program=program,
-        server_name=wiring.ADDRESSES.front,
-        address=wiring.ADDRESSES.front,
+        server_name=FRONT_ADDRESS,
+        address=FRONT_ADDRESS,
         port=port,
         origin="127.0.0.1:1",
         size_bytes=0,
-        certificates=issue(folder, wiring.ADDRESSES.front),
+        certificates=issue(folder, FRONT_ADDRESS),
         config=folder / server.config_name,
         state=folder / "state",
         as_root=True,

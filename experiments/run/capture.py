@@ -17,7 +17,7 @@ from priolab.common.formats.files import write_json
 from priolab.common.process import processes
 from priolab.common.process.processes import Process
 from priolab.common.process.search_path import find
-from priolab.experiments.hosts.experiment_hosts import Hosts
+from priolab.experiments.hosts.experiment_hosts import CAPTURES, Hosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.setup.tools import Tools
 from priolab.testbed import packet_capture
@@ -68,7 +68,7 @@ def finish(folder: RunFolder) -> None:
     Raises StepFailed for the first file that failed, after trying to make both.
     """
     failures = []
-    for end in packet_capture.ENDS.values():
+    for end in CAPTURES.values():
         try:
             _embed_keys(folder, end)
         except StepFailed as error:

@@ -1,17 +1,20 @@
 """The runs of experiments as the tasks of a guest."""
 
 import os
+import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.experiments.hosts.guest_hosts import QUIC, InGuest
-from priolab.experiments.hosts.namespaces.namespaces import known_beforehand, refer_to
-from priolab.experiments.hosts.warm_up import rehearse
+from priolab.experiments.hosts.namespaces.experiment_topology import four_hosts
+from priolab.experiments.hosts.namespaces.namespaces import Namespaces, known_beforehand, refer_to
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.process import carry_out
 from priolab.experiments.setup.tools import FRONT
+from priolab.netem.shaper_kind import Shaper
+from priolab.testbed import WARM_UP
 
 
 class RunTask:
@@ -49,8 +52,18 @@ def begin() -> None:
 
 
 def warm_up() -> Mapping[str, SettingsSnapshot]:
-    """Makes the hosts of an experiment and uses them; returns their pictures as they were made, by name."""
-    return rehearse()
+    """Makes the hosts of an experiment, uses them once, and removes them. Raises StepFailed and OSError.
+
+    Returns their pictures as they were made, by their names. Every run starts from the same state then: the kernel
+    makes some secrets when they are first needed, and enlarges some tables when they are first full, and draws random
+    numbers for both. So there is a link with delay, jitter, loss and rate, and a connection and a datagram from the
+    client to the front, and from the front to the origin.
+    """
+    with Namespaces(four_hosts(WARM_UP), Shaper.NETEM, None) as places, tempfile.TemporaryDirectory() as folder:
+        references = places.references()
+        with places.start_link(None, seed=0, folder=Path(folder), interval_ns=None):
+            places.exchange()
+    return references
 
 
 def use(found: Mapping[str, SettingsSnapshot]) -> None:

@@ -18,7 +18,14 @@ from priolab.common.process import processes
 from priolab.common.process.processes import Process
 from priolab.common.sleeping import sleep_until
 from priolab.common.timeouts import BLAME_S
-from priolab.experiments.hosts.experiment_hosts import CLIENT_PORT, SERVER_NAME, ActiveTuner, Hosts, Sampling
+from priolab.experiments.hosts.experiment_hosts import (
+    CLIENT_PORT,
+    FRONT_PORT,
+    SERVER_NAME,
+    ActiveTuner,
+    Hosts,
+    Sampling,
+)
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.run.browser import client_command, last_event_ns
@@ -31,7 +38,7 @@ from priolab.netem.calibration import Tolerance
 from priolab.netem.interface_counters import Received
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.server import server_of
-from priolab.testbed import FRONT_PORT, ActiveLink, Look, io_uring, no_look
+from priolab.testbed import ActiveLink, Look, io_uring, no_look
 
 _CHECK_NS = 10**9
 _NEVER_NS = 2**63

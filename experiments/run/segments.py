@@ -16,8 +16,8 @@ from priolab.common import tcp_streams
 from priolab.common.errors import StepFailed
 from priolab.common.formats.files import read_json
 from priolab.common.formats.segments import Segment
+from priolab.experiments.hosts.experiment_hosts import FRONT_PORT
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.testbed import FRONT_PORT
 
 _STEP = "the segments in the captures"
 _ENDS: tuple[Literal["server", "client"], ...] = ("server", "client")

@@ -17,7 +17,7 @@ from priolab.common.formats.samples import OptionsSample, ProcessSample, SocketS
 from priolab.common.formats.scenario import AUTO
 from priolab.common.process.processes import Process
 from priolab.common.process.program_logs import first_complaint
-from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SERVER_NAME, ActiveTuner, Hosts
+from priolab.experiments.hosts.experiment_hosts import FRONT_PORT, ORIGIN_PORT, SERVER_NAME, ActiveTuner, Hosts
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.browser import check_browser, observed_browser, payload_span
 from priolab.experiments.run.capture import capturing
@@ -62,7 +62,7 @@ from priolab.proxy.certificate_files import certificates_in
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
 from priolab.proxy.switch import HTTP1
-from priolab.testbed import FRONT_PORT, ActiveCross, ActiveLink, Portrayed, cross_traffic
+from priolab.testbed import ActiveCross, ActiveLink, Portrayed, cross_traffic
 
 _ENDED = "it ended "
 """The beginning of the reason of StepFailed if a program has ended (common/process/processes.py)."""
@@ -161,11 +161,7 @@ class _Arm:
         """Starts and calibrates the link between client and front."""
         scenario, places = self.scenario, self._places
         starting = places.start_link(
-            scenario.link,
-            self._spec.shaper,
-            seed=self._spec.seed,
-            folder=self._folder.link,
-            interval_ns=self._interval_ns,
+            self._spec.shaper, seed=self._spec.seed, folder=self._folder.link, interval_ns=self._interval_ns
         )
         link = stack.enter_context(starting)
         write_json(self._folder.asked / "link.json", link.commands)
@@ -319,7 +315,7 @@ def _tuning(
 def _crossing(
     places: Hosts, scenario: Scenario, shaper: Shaper, folder: RunFolder, interval_ns: int | None
 ) -> AbstractContextManager[ActiveCross | None]:
-    return places.crossing(scenario, shaper, folder.link, interval_ns) if scenario.cross else nullcontext()
+    return places.crossing(shaper, folder.link, interval_ns) if scenario.cross else nullcontext()
 
 
 def _origin_settings(folder: RunFolder, tools: Tools) -> OriginSettings:
@@ -365,7 +361,7 @@ def _calibrate(
     places: Hosts, scenario: Scenario, tolerance: Tolerance, folder: RunFolder, link: ActiveLink
 ) -> dict[str, Any]:
     link.check_alive()
-    measured, attempts = places.calibrate(scenario.link, tolerance, link.pid)
+    measured, attempts = places.calibrate(tolerance, link.pid)
     link.check_alive()
     found = measured.figures(scenario.link)
     if reasons := calibration.unmeasured(scenario.link):

@@ -21,9 +21,8 @@ from priolab.common import tcp_streams
 from priolab.common.errors import StepFailed
 from priolab.common.formats.files import read_json
 from priolab.common.formats.upstream_timing import Passage
-from priolab.experiments.hosts.experiment_hosts import SECOND_PORT
+from priolab.experiments.hosts.experiment_hosts import HOP_CAPTURES, SECOND_PORT
 from priolab.experiments.results.run_folder import RunFolder
-from priolab.testbed import packet_capture
 
 _STEP = "the captures between the fronts"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -125,7 +124,7 @@ def passages(at_front: BinaryIO, at_second: BinaryIO, ahead_ns: int) -> list[Pas
 
 def finish(folder: RunFolder) -> None:
     """Writes second/passages.jsonl, and removes the captures. Raises StepFailed if they cannot be read."""
-    captures = [folder.second / f"{end}.pcap" for end in packet_capture.HOP_ENDS]
+    captures = [folder.second / f"{end}.pcap" for end in HOP_CAPTURES]
     try:
         _write(folder.second / "passages.jsonl", captures, read_json(folder.second / "clock.json"))
     except OSError as error:

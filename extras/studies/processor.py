@@ -20,9 +20,9 @@ from priolab.common.process.processes import die_with_parent
 from priolab.common.process.search_path import find, program_environment
 from priolab.common.running import ProgramFailed, finished
 from priolab.experiments.commands.console import Report
-from priolab.experiments.hosts.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, fronts, places
+from priolab.experiments.hosts.real_fronts import ENDS, FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, fronts, places
 from priolab.proxy.counters import FrontCounters
-from priolab.testbed import Namespace, wiring
+from priolab.testbed import Namespace
 
 CONNECTIONS: Mapping[int, int] = {1: 64_000_000, 64: 1_500_000, 1000: 200_000}
 """The numbers of connections, each with the size of the file that every connection requests, in bytes."""
@@ -31,7 +31,7 @@ LOWATS = (None, 131_072, 65_536, 16_384, 4096)
 RATE = "500mbit"
 REPEAT = 3
 _STEP = "processor time"
-_SHAPER = f"qdisc add dev {wiring.TO_CLIENT} root tbf rate {RATE} burst 256k limit 64m"
+_SHAPER = f"qdisc add dev {ENDS.wire('client').device} root tbf rate {RATE} burst 256k limit 64m"
 _SEED = 1
 _LIMIT_S = 60.0
 _MB = 10**6
@@ -121,7 +121,7 @@ def measure(
 
 def _measured(point: Point, client: Namespace, counters: FrontCounters, h2load: str, port: int) -> Spent:
     """Has h2load request the file once over each connection. Raises StepFailed."""
-    url = f"https://{wiring.ADDRESSES.front}:{port}/{point.connections}"
+    url = f"https://{ENDS.wire('front').address}:{port}/{point.connections}"
     count = str(point.connections)
     before = counters.read(1).counts.cpu_ns
     said = _said(client, [h2load, "-n", count, "-c", count, "-m", "1", url])

@@ -25,8 +25,8 @@ from priolab.common.process import processes
 from priolab.common.process.processes import Process, die_with_parent
 from priolab.common.process.search_path import program_environment
 from priolab.experiments.commands.console import Report
-from priolab.experiments.hosts.real_fronts import FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
-from priolab.testbed import own_group, wiring
+from priolab.experiments.hosts.real_fronts import ENDS, FIRST_PORT, LOWAT_SYSCTL, LOWAT_UNSET, Places, fronts, places
+from priolab.testbed import cgroup
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,7 @@ class Group:
 UNSET, TUNER = "unset", "tuner"
 """Two arms: no LOWAT, and the tuner. Other arms are a LOWAT in bytes."""
 
+_TO_CLIENT = ENDS.wire("client").device
 _URGENT = "urgent"
 _URGENT_BYTES = 30_000
 _FIRST_CLIENT_PORT = 20_000
@@ -156,16 +157,14 @@ def _counted_runs() -> Iterator[None]:
 def _shape(made: Places, groups: Sequence[Group]) -> None:
     """Gives each connection a class of its own, whose number is the client's port. Raises StepFailed."""
     lines = [
-        f"qdisc add dev {wiring.TO_CLIENT} root handle 1: htb",
-        f'filter add dev {wiring.TO_CLIENT} parent 1: protocol ip bpf bytecode "{_TO_CLASS}"',
+        f"qdisc add dev {_TO_CLIENT} root handle 1: htb",
+        f'filter add dev {_TO_CLIENT} parent 1: protocol ip bpf bytecode "{_TO_CLASS}"',
     ]
     port = _FIRST_CLIENT_PORT
     for group in groups:
         for _ in range(group.count):
-            lines.append(
-                f"class add dev {wiring.TO_CLIENT} parent 1: classid 1:{port:x} htb rate {group.rate} quantum 1514"
-            )
-            lines.append(f"qdisc add dev {wiring.TO_CLIENT} parent 1:{port:x} pfifo limit {group.queue_packets}")
+            lines.append(f"class add dev {_TO_CLIENT} parent 1: classid 1:{port:x} htb rate {group.rate} quantum 1514")
+            lines.append(f"qdisc add dev {_TO_CLIENT} parent 1:{port:x} pfifo limit {group.queue_packets}")
             port += 1
     made.link.run(["tc", "-batch", "-"], "".join(f"{line}\n" for line in lines))
 
@@ -184,9 +183,9 @@ class _Trying:
         self.made.front.write_sysctl(LOWAT_SYSCTL, LOWAT_UNSET if arm in (UNSET, TUNER) else arm)
         files = {str(group.file_bytes): group.file_bytes for group in self.groups} | {_URGENT: _URGENT_BYTES}
         with ExitStack() as stack:
-            cgroup = stack.enter_context(own_group(f"priolab-scale-{os.getpid()}"))
-            counters = stack.enter_context(fronts(["nginx"], self.folder, self.made.front, files, cgroup))["nginx"]
-            tuner = stack.enter_context(self._tuner(cgroup)) if arm == TUNER else None
+            group = stack.enter_context(cgroup.own_group(f"priolab-scale-{os.getpid()}"))
+            counters = stack.enter_context(fronts(["nginx"], self.folder, self.made.front, files, group))["nginx"]
+            tuner = stack.enter_context(self._tuner(group)) if arm == TUNER else None
             client = stack.enter_context(self._client())
             before = counters.read(1).counts.cpu_ns
             lines, memory_bytes = _loaded(client)
@@ -202,8 +201,8 @@ class _Trying:
         )
 
     @contextmanager
-    def _tuner(self, cgroup: Path) -> Iterator[Process]:
-        command = [str(self.programs.tuner), "run", "--quiet", "--cgroup", str(cgroup)]
+    def _tuner(self, group: Path) -> Iterator[Process]:
+        command = [str(self.programs.tuner), "run", "--quiet", "--cgroup", str(group)]
         with Process("the tuner", command, self.folder / "tuner.log") as tuner:
             time.sleep(_TUNER_STARTS_S)
             tuner.check_alive()
@@ -229,8 +228,8 @@ class _Trying:
             classes.append(f"{group.name}:{port}:{group.count}:{group.file_bytes}")
             port += group.count
         options = {
-            "server": f"{wiring.ADDRESSES.front}:{FIRST_PORT}",
-            "local": wiring.ADDRESSES.client,
+            "server": f"{ENDS.wire('front').address}:{FIRST_PORT}",
+            "local": ENDS.wire("client").address,
             "classes": ",".join(classes),
             "opening": str(_OPEN_PER_S),
             "rate": str(self.loads_per_s),

@@ -23,7 +23,7 @@ from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.sandbox import knobs, report, session, terminal
 from priolab.testbed.sandbox.outcome import EXIT_CODES, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
-from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_place
+from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 from priolab.testbed.sandbox.target import Target
 
 _STEP = "sandbox"
@@ -31,7 +31,7 @@ _EXAMPLES = """\
 examples:
   priolab sandbox RATE=10mbit DELAY=20ms --server 'python3 -m http.server 80' -- curl -sO http://server/FILE
   priolab sandbox LOSS=2% --server 'iperf3 -s' --report -- iperf3 -c server -R
-  priolab sandbox mirror.DELAY=80ms --server ./serve --place mirror ./serve --wait-port mirror:any -- ./client
+  priolab sandbox mirror.DELAY=80ms --server ./serve --host mirror ./serve --wait-port mirror:any -- ./client
 """
 
 
@@ -43,29 +43,30 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=f"knobs, with their defaults: {listed}")
     parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
     parser.add_argument(
-        "--place",
+        "--host",
+        "--place",  # its name before hosts were called so
         nargs=2,
         metavar=("NAME", "COMMAND"),
         action="append",
         default=[],
-        help="a further place, and the command that runs there beside the server, '' for none; its link has knobs such"
+        help="a further host, and the command that runs there beside the server, '' for none; its link has knobs such"
         " as NAME.RATE=1mbit, and the server's such as server.RATE=1mbit; may be given several times",
     )
-    parser.add_argument("--ipv6", action="store_true", help="give the places addresses of IPv6, too")
+    parser.add_argument("--ipv6", action="store_true", help="give the hosts addresses of IPv6, too")
     parser.add_argument(
         "--wait-port",
-        metavar="[PLACE:]PORT",
+        metavar="[HOST:]PORT",
         action="append",
         default=[],
         help=f"start the client when the server listens at this port; {LISTENS}: at any; {AT_ONCE}: at once; with a"
-        f" PLACE, also when its program listens; may be given several times (default: {LISTENS})",
+        f" HOST, also when its program listens; may be given several times (default: {LISTENS})",
     )
     parser.add_argument(
         "--set",
-        metavar="PLACE.NAME=VALUE",
+        metavar="HOST.NAME=VALUE",
         action="append",
         default=[],
-        help="set a sysctl of a place, such as client.net.ipv4.tcp_sack=0; may be given several times",
+        help="set a sysctl of a host, such as client.net.ipv4.tcp_sack=0; may be given several times",
     )
     parser.add_argument(
         "--env",
@@ -99,10 +100,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help=f"the longest time on this machine's clock (default: {knobs.WALL_LIMIT_S:g}s; no limit with a terminal)",
     )
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
-    parser.add_argument("--both", action="store_true", help="print the output of all, each line with its place")
+    parser.add_argument("--both", action="store_true", help="print the output of all, each line with its host")
     parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted as JSON")
-    parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of all places as pcapng")
+    parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of all hosts as pcapng")
     parser.add_argument("--samples", type=Path, metavar="FILE", help="write the state of all TCP sockets over time")
     parser.add_argument("--interval", metavar="TIME", default="10ms", help="the time between samples (default: 10ms)")
     parser.set_defaults(do=sandbox, command=(), from_make=False, knobs=knobs.ALLOWED)
@@ -126,7 +127,7 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
         _aside(f"note: {note_of_choice}")
     for note in report.rates_in_bytes(dict(_named(options.words))):
         _aside(note)
-    output = _Output(both=options.both, marked=bool(options.place))
+    output = _Output(both=options.both, marked=bool(options.host))
     with ExitStack() as stack:
         servers, counts = (
             None if path is None else stack.enter_context(Target(path, _STEP))
@@ -166,10 +167,10 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
     if not options.command:
         raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
     sampled = options.samples is not None
-    places = _places(options.place)
+    hosts = _hosts(options.host)
     for name, of_link in links.items():
-        knobs.check_link(name, of_link, [SERVER, *places])
-    waits = dict(_wait(word, places) for word in options.wait_port)
+        knobs.check_link(name, of_link, [SERVER, *hosts])
+    waits = dict(_wait(word, hosts) for word in options.wait_port)
     size = terminal.window() if terminal.is_here() and not options.both else None
     usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
     spec = SandboxSpec(
@@ -180,12 +181,12 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         environment=session.environment_of(options.env, usual),
         folder=str(Path.cwd()),
         limit_ns=parsed_time_ns("--limit", options.limit, "1ms", "1000000s"),
-        sysctls=tuple(_sysctl(word, places) for word in options.set),
+        sysctls=tuple(_sysctl(word, hosts) for word in options.set),
         wait=waits.pop(SERVER, LISTENS),
         scratch=options.scratch,
         fair=options.scheduler == "default",
         interval_ns=parsed_time_ns("--interval", options.interval, "1us", "3600s") if sampled else None,
-        places=places,
+        hosts=hosts,
         links={name: knobs.of_way(of_link) for name, of_link in links.items()},
         waits=waits,
         ipv6=options.ipv6,
@@ -217,31 +218,31 @@ def _server(command: str) -> tuple[str, ...]:
     return words
 
 
-def _places(given: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    places: dict[str, tuple[str, ...]] = {}
+def _hosts(given: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    hosts: dict[str, tuple[str, ...]] = {}
     for name, command in given:
-        check_place("--place", name, places)
-        places[name] = _split("--place", command)
-    return places
+        check_host("--host", name, hosts)
+        hosts[name] = _split("--host", command)
+    return hosts
 
 
-def _sysctl(word: str, places: Iterable[str]) -> tuple[str, str, str]:
+def _sysctl(word: str, hosts: Iterable[str]) -> tuple[str, str, str]:
     name, equals, value = word.partition("=")
-    place, _, sysctl = name.partition(".")
-    if not equals or place not in (CLIENT, SERVER, *places) or not sysctl.startswith("net."):
-        allowed = " or ".join(f"{each}.NAME=VALUE" for each in (CLIENT, SERVER, *places))
+    host, _, sysctl = name.partition(".")
+    if not equals or host not in (CLIENT, SERVER, *hosts) or not sysctl.startswith("net."):
+        allowed = " or ".join(f"{each}.NAME=VALUE" for each in (CLIENT, SERVER, *hosts))
         raise ScenarioError("--set", word, f"{allowed}, with a NAME such as net.ipv4.tcp_sack")
-    return place, sysctl, value
+    return host, sysctl, value
 
 
-def _wait(word: str, places: Iterable[str]) -> tuple[str, str]:
-    place, colon, text = word.rpartition(":")
-    if (not colon or place in (SERVER, *places)) and (
+def _wait(word: str, hosts: Iterable[str]) -> tuple[str, str]:
+    host, colon, text = word.rpartition(":")
+    if (not colon or host in (SERVER, *hosts)) and (
         text in (AT_ONCE, LISTENS) or (text.isascii() and text.isdigit() and 0 < int(text) < 2**16)
     ):
-        return place or SERVER, text
+        return host or SERVER, text
     allowed = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
-    raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further place and a colon if it is its")
+    raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further host and a colon if it is its")
 
 
 def _wall_limit_s(text: str | None, default_s: float) -> float:
@@ -261,7 +262,7 @@ class _Output:
     """Passes on what the programs write. servers: what the others than the client have written."""
 
     def __init__(self, *, both: bool, marked: bool) -> None:
-        """both: True to pass on what all write. marked: True if there are further places beside the server."""
+        """both: True to pass on what all write. marked: True if there are further hosts beside the server."""
         self._both = both
         self._marked = marked
         self._line: dict[tuple[str, str], bytes] = {}
@@ -283,16 +284,16 @@ class _Output:
 
     def end(self) -> None:
         """Passes on lines without an end."""
-        for (place, stream), rest in self._line.items():
+        for (host, stream), rest in self._line.items():
             if rest:
-                self._mark(place, stream, rest)
+                self._mark(host, stream, rest)
         self._line.clear()
 
-    def _mark(self, place: str, stream: str, line: bytes) -> None:
-        marked = b"%s| %s\n" % (place.encode(), line)
+    def _mark(self, host: str, stream: str, line: bytes) -> None:
+        marked = b"%s| %s\n" % (host.encode(), line)
         if self._both:
             _write(stream, marked)
-        if self._marked and place != CLIENT:
+        if self._marked and host != CLIENT:
             self.servers.append(marked)
 
 

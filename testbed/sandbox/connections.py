@@ -1,4 +1,4 @@
-"""Counts the TCP connections between the places: the kernel tells of each when it is closed (sock_diag(7))."""
+"""Counts the TCP connections between the hosts: the kernel tells of each when it is closed (sock_diag(7))."""
 
 import socket
 import struct
@@ -12,7 +12,7 @@ from priolab.common.netlink import Announcements, Conversation, Finder, question
 from priolab.testbed.sandbox.outcome import Connection
 from priolab.testbed.sandbox.spec import SERVER
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import ipv6_of
+from priolab.testbed.topology.topology import ipv6_of
 
 _SOCK_DIAG, _BY_FAMILY, _INFO = 4, 20, 2  # <linux/netlink.h>, <linux/sock_diag.h>, <linux/inet_diag.h>
 _CLOSED, _CLOSED_IPV6 = 1, 4  # the groups SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY
@@ -32,7 +32,7 @@ _QUESTIONS = [
 
 _Ports = tuple[int, int]
 _Found = dict[str, dict[_Ports, list["_End"]]]
-"""The ends of connections in a place, by the name of the other place, and by their ports: own, the other's."""
+"""The ends of connections in a host, by the name of the other host, and by their ports: own, the other's."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class _End:
 
 @dataclass
 class Ends:
-    """The ends in one place of connections to other places. A context manager.
+    """The ends in one host of connections to other hosts. A context manager.
 
-    addresses: the places' addresses, by their names. ipv6: True if they have addresses of IPv6, too. lost: True if the
+    addresses: the hosts' addresses, by their names. ipv6: True if they have addresses of IPv6, too. lost: True if the
     kernel could not tell of all of them.
     """
 
-    place: Namespace
+    host: Namespace
     addresses: Mapping[str, str]
     ipv6: bool = False
     lost: bool = False
@@ -73,7 +73,7 @@ class Ends:
             }
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack, self.place.entered():
+        with ExitStack() as stack, self.host.entered():
             self._announced = stack.enter_context(
                 Announcements(_SOCK_DIAG, _CLOSED | (_CLOSED_IPV6 if self.ipv6 else 0))
             )
@@ -123,9 +123,9 @@ def _bare(family: int, address: bytes) -> bytes:
 
 
 def joined(ends: Mapping[str, Ends]) -> Sequence[Connection]:
-    """Returns the connections, each from its two ends, in the order of places and ports.
+    """Returns the connections, each from its two ends, in the order of hosts and ports.
 
-    ends: those of all places, by their names. The server comes last.
+    ends: those of all hosts, by their names. The server comes last.
     """
     counted = {name: each.counted() for name, each in ends.items()}
     order = sorted(ends, key=lambda name: name == SERVER)

@@ -10,7 +10,7 @@ memory or make devices. So they cannot reach what this process sees: the guest's
 and results. Those that they get in a user namespace of their own do not suffice either: hostfs cannot be mounted there.
 
 On a real clock the programs see and write this machine's files, with a HOME of their own. In both, /etc/hosts and
-/etc/resolv.conf are the sandbox's: they name the places, and send other names to port 53 of the server.
+/etc/resolv.conf are the sandbox's: they name the hosts, and send other names to port 53 of the server.
 """
 
 import ctypes
@@ -25,8 +25,8 @@ from typing import BinaryIO, Self
 from priolab.common.errors import StepFailed
 from priolab.common.layer import show_empty_files
 from priolab.testbed.guest.guest_start import check, libc
-from priolab.testbed.sandbox.spec import HOME, SandboxSpec
-from priolab.testbed.topology.wiring import ADDRESSES, ipv6_of
+from priolab.testbed.sandbox.spec import HOME, SERVER, SandboxSpec
+from priolab.testbed.topology.topology import ipv6_of
 
 _CLONE_NEWNS = 0x0002_0000  # <linux/sched.h>
 _MS_RDONLY, _MS_NODEV, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 1, 4, 32, 4096, 16384, 1 << 18  # <linux/mount.h>
@@ -71,7 +71,6 @@ _HIDDEN = "sys/module/um_arch"
 """The guest kernel's own settings: a read of one of them makes the guest wait for its host."""
 
 _FOR_ALL = 0o1777
-_RESOLVER = f"nameserver {ADDRESSES.front}\n"
 
 
 class View:
@@ -123,7 +122,8 @@ class View:
     def _make(self, own: Path) -> None:
         for folder in (Path(self.home), own):
             folder.mkdir(parents=True, exist_ok=True)
-        texts = {Path("/etc/hosts"): _names(self._spec), Path("/etc/resolv.conf"): _RESOLVER}
+        resolver = f"nameserver {self._spec.addresses[SERVER]}\n"
+        texts = {Path("/etc/hosts"): _names(self._spec), Path("/etc/resolv.conf"): resolver}
         show_empty_files([file for file in texts if not file.exists()], own / "layer")
         for file, text in texts.items():
             _replace(file, text, own)

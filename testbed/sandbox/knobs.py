@@ -1,6 +1,6 @@
 """The knobs of a sandbox: those of the client's link and of the server's TCP, and where it runs. One that is not given
-does nothing: without knobs the link has no rate and no delay, and TCP is as the kernel has it. Knobs PLACE.NAME are
-those of the link of another place.
+does nothing: without knobs the link has no rate and no delay, and TCP is as the kernel has it. Knobs HOST.NAME are
+those of the link of another host.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,9 +39,9 @@ def default(name: str) -> str:
 
 
 def parsed(words: Iterable[str]) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Returns the values of the knobs in words NAME=VALUE, and by places those in words PLACE.NAME=VALUE.
+    """Returns the values of the knobs in words NAME=VALUE, and by hosts those in words HOST.NAME=VALUE.
 
-    The places' knobs are not checked (`check_link`). Raises ScenarioError.
+    The hosts' knobs are not checked (`check_link`). Raises ScenarioError.
     """
     given: dict[str, str] = {}
     links: dict[str, dict[str, str]] = {}
@@ -49,24 +49,24 @@ def parsed(words: Iterable[str]) -> tuple[dict[str, str], dict[str, dict[str, st
         name, equals, value = word.partition("=")
         if not equals:
             raise ScenarioError("KNOB", word, "NAME=VALUE, such as RATE=10mbit; the client's command follows `--`")
-        place, dot, of_place = name.partition(".")
+        host, dot, of_host = name.partition(".")
         if dot:
-            links.setdefault(place, {})[of_place] = value
+            links.setdefault(host, {})[of_host] = value
         else:
             given[name] = value
     check(given)
     return given, links
 
 
-def check_link(place: str, given: Mapping[str, str], places: Iterable[str]) -> None:
-    """Checks the names of the knobs of a place's link. places: those that may have them. Raises ScenarioError."""
-    if place not in places:
+def check_link(host: str, given: Mapping[str, str], hosts: Iterable[str]) -> None:
+    """Checks the names of the knobs of a host's link. hosts: those that may have them. Raises ScenarioError."""
+    if host not in hosts:
         name, value = next(iter(given.items()))
-        allowed = f"PLACE.NAME=VALUE with a place of {', '.join(places)}; the client's knobs are without a place"
-        raise ScenarioError(f"{place}.{name}", value, allowed)
+        allowed = f"HOST.NAME=VALUE with a host of {', '.join(hosts)}; the client's knobs are without a host"
+        raise ScenarioError(f"{host}.{name}", value, allowed)
     for name, value in given.items():
         if name not in LINK_OPTIONS:
-            raise ScenarioError(f"{place}.{name}", value, f"the knobs of a link: {', '.join(LINK_OPTIONS)}")
+            raise ScenarioError(f"{host}.{name}", value, f"the knobs of a link: {', '.join(LINK_OPTIONS)}")
 
 
 def check(given: Mapping[str, str]) -> None:

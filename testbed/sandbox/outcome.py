@@ -23,7 +23,7 @@ class Ending(StrEnum):
     SERVER = "server"
     """The server ended before it listened, or did not listen in time."""
     FAILED = "failed"
-    """The lab could not make the places or the link."""
+    """The lab could not make the hosts or the link."""
 
 
 EXIT_CODES = {
@@ -52,9 +52,9 @@ class Direction:
 class Connection:
     """A TCP connection, as its kernels counted it when it was closed, or at the end.
 
-    client_port, server_port: the ports of the places. down_bytes, up_bytes: what the programs could read at the client
+    client_port, server_port: the ports of the hosts. down_bytes, up_bytes: what the programs could read at the client
     and at the server. down_retransmissions, up_retransmissions: segments that the server and the client sent again.
-    min_round_trip_us: the shortest round trip of a segment; None if there was none. between: the places that stand for
+    min_round_trip_us: the shortest round trip of a segment; None if there was none. between: the hosts that stand for
     client and server here: the client first, the server last, others in the order in which they were given.
     """
 
@@ -70,9 +70,9 @@ class Connection:
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """The counts of a place beside the client, where there are more than two places, or a link of the server's.
+    """The counts of a host beside the client, where there are more than two hosts, or a link of the server's.
 
-    down, up: toward the place and from it. longest_queue: of its link, as in Outcome.
+    down, up: toward the host and from it. longest_queue: of its link, as in Outcome.
     """
 
     down: Direction = Direction()
@@ -85,10 +85,10 @@ class Outcome:
     """The end of a sandbox. reason: in words, if the client did not end by itself, or if programs were ended because
     the guest was out of memory. code: the client's exit code; negative, the signal that ended it; None if it did not
     end. duration_ns: from the client's start to its end. longest_queue: the most packets in the bottleneck at a
-    sample; None without samples. seeded: True if all random numbers of the places followed from the seed. clock_ns:
-    CLOCK_REALTIME at the client's start, the clock of captures. beside: the other places, if there are more than two
+    sample; None without samples. seeded: True if all random numbers of the hosts followed from the seed. clock_ns:
+    CLOCK_REALTIME at the client's start, the clock of captures. beside: the other hosts, if there are more than two
     or the server has a link. codes: the exit codes of the programs that had ended before they were ended, by their
-    places. queue_bytes: of each place whose link has a queue in bytes, the most bytes in it toward the place (`down`)
+    hosts. queue_bytes: of each host whose link has a queue in bytes, the most bytes in it toward the host (`down`)
     and from it (`up`), if this way has a rate.
     """
 

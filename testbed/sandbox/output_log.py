@@ -30,9 +30,9 @@ class OutputFrame:
 class OutputWriter:
     """Writes frames to a file, so that this machine has each at once. A context manager."""
 
-    def __init__(self, file: Path, places: Sequence[str]) -> None:
-        """Makes the file. places: the names of the places that may write; the file has their numbers."""
-        self._places = places
+    def __init__(self, file: Path, hosts: Sequence[str]) -> None:
+        """Makes the file. hosts: the names of the hosts that may write; the file has their numbers."""
+        self._hosts = hosts
         self._file = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._at = ctypes.c_int64(0)
 
@@ -44,7 +44,7 @@ class OutputWriter:
 
     def write(self, frame: OutputFrame) -> None:
         """Writes a frame. Raises OSError."""
-        number = len(_STREAMS) * self._places.index(frame.place) + _STREAMS.index(frame.stream)
+        number = len(_STREAMS) * self._hosts.index(frame.place) + _STREAMS.index(frame.stream)
         head = _HEAD.pack(frame.at_ns, number, len(frame.data))
         size = ctypes.c_int64(os.write(self._file, head + frame.data))
         if _libc.sync_file_range(self._file, self._at, size, _WRITE_NOW):
@@ -55,9 +55,9 @@ class OutputWriter:
 class OutputReader:
     """Reads the frames of a file that grows."""
 
-    def __init__(self, file: Path, places: Sequence[str]) -> None:
+    def __init__(self, file: Path, hosts: Sequence[str]) -> None:
         self._file = file
-        self._places = places
+        self._hosts = hosts
         self._at = 0
         self._rest = b""
 
@@ -75,9 +75,9 @@ class OutputReader:
             end = at + _HEAD.size + length
             if end > len(data):
                 break
-            place, stream = divmod(number, len(_STREAMS))
+            host, stream = divmod(number, len(_STREAMS))
             yield OutputFrame(
-                at_ns=at_ns, place=self._places[place], stream=_STREAMS[stream], data=data[end - length : end]
+                at_ns=at_ns, place=self._hosts[host], stream=_STREAMS[stream], data=data[end - length : end]
             )
             at = end
         self._rest = data[at:]

@@ -1,7 +1,7 @@
-"""Joins the captures of the two places into one pcapng file, whose interfaces are named `client` and `server`.
+"""Joins the captures of the two hosts into one pcapng file, whose interfaces are named `client` and `server`.
 
 Rules:
-1. Packets are in the order of their times. Times are CLOCK_REALTIME of the places, in nanoseconds.
+1. Packets are in the order of their times. Times are CLOCK_REALTIME of the hosts, in nanoseconds.
 2. The file has nothing else, so equal packets at equal times give equal files.
 """
 

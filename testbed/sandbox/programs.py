@@ -1,4 +1,4 @@
-"""Runs the programs of a spec in their places, hears what they write, and waits for the client's end.
+"""Runs the programs of a spec in their hosts, hears what they write, and waits for the client's end.
 
 In a guest this process comes before the programs, under SCHED_FIFO: it hears at once what one writes, and ends one that
 reads the clock again and again. The programs take turns (SCHED_RR): one that asks for the time without a rest, as
@@ -51,24 +51,24 @@ class Ended(Exception):
 
 
 class Programs:
-    """The programs of all places, and this process's attention to them."""
+    """The programs of all hosts, and this process's attention to them."""
 
     def __init__(
-        self, spec: SandboxSpec, files: Files, said: OutputWriter, places: dict[str, Namespace], view: View, back_s: int
+        self, spec: SandboxSpec, files: Files, said: OutputWriter, hosts: dict[str, Namespace], view: View, back_s: int
     ) -> None:
         """said: for what the programs write. view: their files. back_s: how far their monotonic clock is set back."""
         self._back_s = back_s
         self._spec = spec
         self._files = files
         self._said = said
-        self._places = places
+        self._hosts = hosts
         self._view = view
         self._environment = {**spec.environment, "HOME": view.home}
         self._began_ns, self._has_begun = time.monotonic_ns(), False
         self._looks: Sequence[Look] = ()
         self._pty: Pty | None = None
         self._selector = selectors.DefaultSelector()
-        self._last = dict.fromkeys(places, b"")
+        self._last = dict.fromkeys(hosts, b"")
 
     def run(self, links: Sequence[ActiveLink], ends: Sequence[Ends], journal: SocketJournal | None) -> Outcome:
         """Runs the server, the further programs and the client, until the client ends or a limit is over.
@@ -118,7 +118,7 @@ class Programs:
             return looks
         steps = [step.at_ns for each in self._spec.ways.values() for step in each.link.rate_steps]
         steps_ns = [self._began_ns + at_ns for at_ns in steps]
-        return [Pace(journal, [*looks, journal.look], self._places.values(), self._selector, steps_ns).look]
+        return [Pace(journal, [*looks, journal.look], self._hosts.values(), self._selector, steps_ns).look]
 
     def _take_precedence(self) -> None:
         if self._spec.isolated and not self._spec.fair:
@@ -138,7 +138,7 @@ class Programs:
         pty = self._pty if name == CLIENT else None
         stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
         try:
-            with self._places[name].entered(), self._view.opened(stdin) as given:
+            with self._hosts[name].entered(), self._view.opened(stdin) as given:
                 process = subprocess.Popen(
                     command,
                     stdin=pty.slave if pty else given,
@@ -175,21 +175,21 @@ class Programs:
             pty.take()
         self._view.enter()
 
-    def _hear(self, place: str, stream: str, pipe: int) -> bool:
+    def _hear(self, host: str, stream: str, pipe: int) -> bool:
         """Passes on what a program has written; returns False at the end of the stream."""
         try:
             data = os.read(pipe, _CHUNK_BYTES)
         except BlockingIOError:
             return True
         if data:
-            self._heard(place, stream, data)
+            self._heard(host, stream, data)
         return bool(data)
 
-    def _heard(self, place: str, stream: str, data: bytes) -> None:
+    def _heard(self, host: str, stream: str, data: bytes) -> None:
         now_ns = time.monotonic_ns()
         at_ns = now_ns - self._began_ns if self._has_begun else 0
-        self._said.write(OutputFrame(at_ns=at_ns, place=place, stream=stream, data=data))
-        self._last[place] = (self._last[place] + data)[-_CHUNK_BYTES:]
+        self._said.write(OutputFrame(at_ns=at_ns, place=host, stream=stream, data=data))
+        self._last[host] = (self._last[host] + data)[-_CHUNK_BYTES:]
 
     def _attend(self, until_ns: int) -> None:
         """Waits until something happens, or until a time; hears the programs, and takes the samples that are due."""
@@ -236,9 +236,9 @@ class Programs:
                 raise Ended(Ending.SERVER, f"{reason}{remedy}")
             pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
 
-    def _listens(self, place: str, wanted: str) -> bool:
-        """True if a socket of the place listens, at the wanted port or at any."""
-        with self._places[place].entered():
+    def _listens(self, host: str, wanted: str) -> bool:
+        """True if a socket of the host listens, at the wanted port or at any."""
+        with self._hosts[host].entered():
             for table, state in _TABLES:
                 with contextlib.suppress(FileNotFoundError):
                     for line in Path(f"/proc/thread-self/net/{table}").read_text().splitlines()[1:]:
@@ -248,8 +248,8 @@ class Programs:
                             return True
         return False
 
-    def _last_line(self, place: str) -> str:
-        lines = self._last[place].decode(errors="replace").split("\n")
+    def _last_line(self, host: str) -> str:
+        lines = self._last[host].decode(errors="replace").split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
@@ -271,8 +271,8 @@ def _codes(programs: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
     return {name: process.returncode for name, process in programs.items() if process.poll() is not None}
 
 
-def _who(place: str) -> str:
-    return f"the {place}" if place in (CLIENT, SERVER) else f"the place {place}"
+def _who(host: str) -> str:
+    return f"the {host}" if host in (CLIENT, SERVER) else f"the host {host}"
 
 
 def _remedy(program: str) -> str:
@@ -280,5 +280,5 @@ def _remedy(program: str) -> str:
     return "" if "/" in program else f"; install it, such as by `apt-get install {program}`, or give its path"
 
 
-def _whose(place: str) -> str:
-    return f"{_who(place)}'s"
+def _whose(host: str) -> str:
+    return f"{_who(host)}'s"

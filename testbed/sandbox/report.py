@@ -85,8 +85,8 @@ def _link_document(link: Link) -> dict[str, Any]:
     return {**fields, "rate_steps": [asdict(step) for step in link.rate_steps], **told}
 
 
-def _way(toward: str, way: Direction, place: str, outcome: Outcome) -> str:
-    received, again = received_bytes(outcome, place), sum(_sent_again(outcome, place))
+def _way(toward: str, way: Direction, host: str, outcome: Outcome) -> str:
+    received, again = received_bytes(outcome, host), sum(_sent_again(outcome, host))
     return (
         f"toward {toward}: {way.bytes} bytes of packets, {received} of TCP's data, {_rate(received, outcome)};"
         f" {counted(again, 'segment')} sent again, {_losses(way)}"
@@ -97,17 +97,17 @@ def _from(way: Direction | None) -> str:
     return "" if way is None else f"; from it {way.bytes} bytes, {counted(way.dropped, 'packet')} dropped by the queue"
 
 
-def received_bytes(outcome: Outcome, place: str) -> int:
-    """Returns the bytes of TCP's data that a place's kernel received."""
-    near = sum(each.down_bytes for each in outcome.connections if each.between[0] == place)
-    return near + sum(each.up_bytes for each in outcome.connections if each.between[1] == place)
+def received_bytes(outcome: Outcome, host: str) -> int:
+    """Returns the bytes of TCP's data that a host's kernel received."""
+    near = sum(each.down_bytes for each in outcome.connections if each.between[0] == host)
+    return near + sum(each.up_bytes for each in outcome.connections if each.between[1] == host)
 
 
-def _sent_again(outcome: Outcome, place: str) -> Iterator[int]:
-    """Yields the segments that were sent again toward a place, for each connection."""
+def _sent_again(outcome: Outcome, host: str) -> Iterator[int]:
+    """Yields the segments that were sent again toward a host, for each connection."""
     for each in outcome.connections:
         for end, again in zip(each.between, (each.down_retransmissions, each.up_retransmissions), strict=True):
-            if end == place:
+            if end == host:
                 yield again
 
 
@@ -126,9 +126,9 @@ def goodput_bit_s(size_bytes: int, outcome: Outcome) -> float | None:
 
 
 def document(spec: SandboxSpec, outcome: Outcome) -> dict[str, Any]:
-    """Returns the report as a JSON document. What is about further places, or queues in bytes, is left out without.
+    """Returns the report as a JSON document. What is about further hosts, or queues in bytes, is left out without.
 
-    links: the links by the names of their places, with the fields of netem.link.Link; of a trace its mean rate.
+    links: the links by the names of their hosts, with the fields of netem.link.Link; of a trace its mean rate.
     """
     told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in spec.ways.items()}}
     if not outcome.queue_bytes:

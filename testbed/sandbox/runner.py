@@ -1,4 +1,4 @@
-"""Carries out a spec: makes the places and the link, has the programs run, counts, and writes the outcome."""
+"""Carries out a spec: makes the hosts and the link, has the programs run, counts, and writes the outcome."""
 
 import os
 import time
@@ -16,22 +16,19 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.guest.kernel_faults import check_kernel
 from priolab.testbed.sandbox.connections import Ends, joined
 from priolab.testbed.sandbox.filesystem import View
-from priolab.testbed.sandbox.network import Network
+from priolab.testbed.sandbox.network import ALL, Traffic, folder_of, shaping, topology_of
 from priolab.testbed.sandbox.oom import OutOfMemory
 from priolab.testbed.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputWriter
 from priolab.testbed.sandbox.programs import Programs
 from priolab.testbed.sandbox.samples import SocketJournal, longest_queue
-from priolab.testbed.sandbox.spec import CLIENT, SERVER, Files, SandboxSpec
+from priolab.testbed.sandbox.spec import CLIENT, Files, SandboxSpec
 from priolab.testbed.topology import packet_capture as tap
-from priolab.testbed.topology import pair
-from priolab.testbed.topology.active import ActiveCross, ActiveLink
-from priolab.testbed.topology.cross_traffic import crossing
-from priolab.testbed.topology.end_settings import CongestionControl
-from priolab.testbed.topology.end_words import Way
+from priolab.testbed.topology.active import ActiveLink
+from priolab.testbed.topology.end_settings import CC
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.pair import CC
-from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT, WIRE
+from priolab.testbed.topology.network import Network, build
+from priolab.testbed.topology.topology import Shaping
 
 _SETTLE_S = 0.001
 
@@ -59,43 +56,45 @@ def _carried_out(spec: SandboxSpec, files: Files, usual: Shaper | None, later_s:
     scratch = Path(os.environ.get("TMPDIR", "/run")) / "sandbox"
     scratch.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        network = stack.enter_context(Network(spec, usual, scratch))
-        places = network.places
-        _set(spec, places)
-        active = stack.enter_context(network.shaping())
-        stack.enter_context(_crossing(places[CLIENT], network.links[CLIENT], spec.way, active[CLIENT], scratch))
-        ends = {
-            name: stack.enter_context(Ends(place, spec.addresses, ipv6=spec.ipv6)) for name, place in places.items()
-        }
-        said = stack.enter_context(OutputWriter(files.said, [*places]))
-        journal = stack.enter_context(_sampling(spec, files, places))
+        network = stack.enter_context(build(topology_of(spec), usual, scratch))
+        hosts = {name: network.hosts[name] for name in spec.numbers}
+        traffic = Traffic(spec, network)
+        network.apply_settings()
+        _choose_congestion_control(network)
+        active = stack.enter_context(shaping(spec, network, scratch))
+        if spec.way.cross is not None:
+            stack.enter_context(network.crossing(active[CLIENT].shaper, folder=scratch))
+        ends = {name: stack.enter_context(Ends(host, spec.addresses, ipv6=spec.ipv6)) for name, host in hosts.items()}
+        said = stack.enter_context(OutputWriter(files.said, [*hosts]))
+        journal = stack.enter_context(_sampling(spec, files, hosts))
         shortage = stack.enter_context(OutOfMemory()) if spec.isolated else None
-        with _capturing(spec, places, files), View(spec, scratch) as view:
-            programs = Programs(spec, files, said, places, view, later_s)
+        with _capturing(spec, network, files), View(spec, scratch) as view:
+            programs = Programs(spec, files, said, hosts, view, later_s)
             outcome = programs.run([*active.values()], [*ends.values()], journal)
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None
-        return _counted(replace(outcome, reason=reason), spec, network, active, joined(ends))
+        return _counted(replace(outcome, reason=reason), spec, traffic, active, joined(ends), scratch)
 
 
 def _counted(
     outcome: Outcome,
     spec: SandboxSpec,
-    network: Network,
+    traffic: Traffic,
     active: Mapping[str, ActiveLink],
     connections: Sequence[Connection],
+    folder: Path,
 ) -> Outcome:
     """Returns the outcome with what was counted."""
 
     def queue(name: str) -> int | None:
-        return longest_queue(network.folder(name) / "queue.jsonl") if spec.interval_ns and name in active else None
+        return longest_queue(folder_of(name, folder) / "queue.jsonl") if spec.interval_ns and name in active else None
 
     def direction(name: str, way: str) -> Direction:
-        size_bytes = network.arrived_bytes(name) if way == "down" else network.sent_bytes(name)
-        dropped, lost = _drops(active[name], spec.ways[name].link, way) if name in active else (0, 0)
+        size_bytes = traffic.arrived_bytes(name) if way == "down" else traffic.sent_bytes(name)
+        dropped, lost = _drops(active[name], traffic.shaping(name), way) if name in active else (0, 0)
         return Direction(bytes=size_bytes, dropped=dropped, lost=lost)
 
-    others = () if spec.is_pair else [name for name in network.places if name != CLIENT]
+    others = () if spec.is_pair else [name for name in spec.numbers if name != CLIENT]
     return replace(
         outcome,
         connections=connections,
@@ -116,67 +115,44 @@ def _queue_bytes(link: Link) -> dict[str, int]:
     return {way: size_bytes for way, size_bytes in found.items() if size_bytes is not None}
 
 
-def _set(spec: SandboxSpec, places: Mapping[str, Namespace]) -> None:
-    """Sets what the knobs and --set ask for. Raises StepFailed and Unavailable."""
-    settings = spec.way.server
-    pair.apply_settings(places[CLIENT], places[SERVER], settings)
-    asked_for = {name for name, sysctl, _ in spec.sysctls if sysctl == CC}
-    for where in places:
-        if where not in asked_for:
-            _choose(places[where], settings.congestion_control if where == SERVER else CongestionControl.CUBIC)
-    for name in spec.links:
-        if spec.ways[name].link.ecn:
-            places[name].write_sysctl(pair.ECN, pair.ECN_ON)
-    for place, name, value in spec.sysctls:
-        places[place].write_sysctl(name, value)
-
-
-def _choose(place: Namespace, congestion_control: str) -> None:
-    """Sets the congestion control of the place's connections. Raises Unavailable.
+def _choose_congestion_control(network: Network) -> None:
+    """Sets that of the hosts' connections where the sysctl could not be set. Raises Unavailable.
 
     A kernel may forbid the sysctl to namespaces (net.ipv4.tcp_allowed_congestion_control), but not the routes.
     """
-    if place.read_sysctl(CC) == congestion_control:
-        return
-    try:
-        for family in ("-4", "-6"):
-            for route in place.run(("ip", family, "route", "show", "default")).splitlines():
-                place.run(("ip", family, "route", "change", *route.split(), "congctl", congestion_control))
-    except StepFailed as error:
-        raise Unavailable(f"CC={congestion_control}", error.reason, "use FABRIC=virtual") from error
-
-
-def _crossing(
-    client: Namespace, link: Namespace, way: Way, active: ActiveLink, folder: Path
-) -> AbstractContextManager[ActiveCross | None]:
-    if way.cross is None:
-        return nullcontext()
-    return crossing(client, link, way.link, way.cross, active.shaper, folder=folder, interval_ns=None)
+    for name, settings in network.topology.settings.items():
+        host, wanted = network.hosts[name], settings.sysctls.get(CC, settings.congestion_control)
+        if wanted is None or host.read_sysctl(CC) == wanted:
+            continue
+        try:
+            for family in ("-4", "-6"):
+                for route in host.run(("ip", family, "route", "show", "default")).splitlines():
+                    host.run(("ip", family, "route", "change", *route.split(), "congctl", wanted))
+        except StepFailed as error:
+            raise Unavailable(f"CC={wanted}", error.reason, "use FABRIC=virtual") from error
 
 
 def _sampling(
-    spec: SandboxSpec, files: Files, places: Mapping[str, Namespace]
+    spec: SandboxSpec, files: Files, hosts: Mapping[str, Namespace]
 ) -> AbstractContextManager[SocketJournal | None]:
     if spec.interval_ns is None:
         return nullcontext()
-    return SocketJournal(places, files.samples, spec.interval_ns, ipv6=spec.ipv6)
+    return SocketJournal(hosts, files.samples, spec.interval_ns, ipv6=spec.ipv6)
 
 
 @contextmanager
-def _capturing(spec: SandboxSpec, places: Mapping[str, Namespace], files: Files) -> Iterator[None]:
-    """Captures the packets of all places while the context is open, and some time longer. Raises StepFailed."""
+def _capturing(spec: SandboxSpec, network: Network, files: Files) -> Iterator[None]:
+    """Captures the packets of all hosts while the context is open, and some time longer. Raises StepFailed."""
     if not spec.capture:
         yield
         return
     assert spec.tcpdump is not None, "the lab has looked for tcpdump"
-    with ExitStack() as stack:
-        for name, place in places.items():
-            stack.enter_context(place.capturing(spec.tcpdump, WIRE, files.capture(name), None, ipv6=spec.ipv6))
+    with network.capturing(ALL, spec.tcpdump, files.path):
         yield
         time.sleep(tap.LAST_BLOCK_S + 0.5)
 
 
-def _drops(active: ActiveLink, link: Link, name: str) -> tuple[int, int]:
+def _drops(active: ActiveLink, shaping: Shaping, name: str) -> tuple[int, int]:
     """Returns the packets that the queue dropped, and those that the link lost at random.
 
     Raises StepFailed if the ferry did not take all packets: no link that was asked for loses these.
@@ -186,7 +162,7 @@ def _drops(active: ActiveLink, link: Link, name: str) -> tuple[int, int]:
         if lost := counters.get("kernel_drops", 0) + counters.get("refused", 0):
             raise StepFailed("the link (ferry)", f"{lost} packets came at once, more than it can take; send fewer")
         return counters.get("dropped", 0), counters.get("lost", 0)
-    stages = shapers.stages(link, TO_CLIENT, TO_FRONT)[name]
+    stages = shapers.stages(shaping.link, shaping.near, shaping.far)[name]
     drops = {(each["dev"], each["handle"]): each["drops"] for each in counters}
     own = {stage: drops.get((stage.device, f"{stage.handle:x}:"), 0) for stage in stages.bottleneck}
     queue = own[stages.bottleneck[0]] if stages.bottleneck else 0

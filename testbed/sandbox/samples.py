@@ -1,4 +1,4 @@
-"""Samples the TCP sockets of the places, and reads the journal of the link's queue.
+"""Samples the TCP sockets of the hosts, and reads the journal of the link's queue.
 
 While nothing changes samples are further and further apart, up to ten seconds, so that hours of waiting cost little.
 The next packet brings the samples back to their interval.
@@ -18,7 +18,7 @@ from priolab.common.formats.samples import QueueSample
 from priolab.common.socket_diag import Connections
 from priolab.testbed.topology.active import Look
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import WIRE
+from priolab.testbed.topology.topology import WIRE
 
 _QUIET = 100
 """Samples without a change, after which they may be further apart."""
@@ -27,15 +27,15 @@ _ALL_PACKETS = 3  # ETH_P_ALL, <linux/if_ether.h>
 
 
 class SocketJournal:
-    """Writes a line for each TCP connection of the places at each interval. A context manager.
+    """Writes a line for each TCP connection of the hosts at each interval. A context manager.
 
     unchanged: how many samples in a row, up to the last, found what the one before them had found.
     """
 
-    def __init__(self, places: Mapping[str, Namespace], file: Path, interval_ns: int, *, ipv6: bool = False) -> None:
-        """places: the places by name. file: for the lines. ipv6: True if they have IPv6, too."""
+    def __init__(self, hosts: Mapping[str, Namespace], file: Path, interval_ns: int, *, ipv6: bool = False) -> None:
+        """hosts: by name. file: for the lines. ipv6: True if they have IPv6, too."""
         self._ipv6 = ipv6
-        self._places = places
+        self._hosts = hosts
         self._file = file
         self._interval_ns = interval_ns
         self._next_ns = 0
@@ -46,8 +46,8 @@ class SocketJournal:
         with ExitStack() as stack:
             self._lines = stack.enter_context(self._file.open("w"))
             self._sockets: dict[str, Connections] = {}
-            for name, place in self._places.items():
-                with place.entered():
+            for name, host in self._hosts.items():
+                with host.entered():
                     self._sockets[name] = stack.enter_context(Connections(ipv6=self._ipv6))
             self._stack = stack.pop_all()
         return self
@@ -61,11 +61,11 @@ class SocketJournal:
             return self._next_ns
         self._next_ns = max(self._next_ns, now_ns) + self._interval_ns
         seen: list[tuple[object, ...]] = []
-        for place, sockets in self._sockets.items():
+        for host, sockets in self._sockets.items():
             for port, sample in sockets.sample(now_ns):
                 fields = asdict(sample)
-                self._lines.write(json.dumps({"place": place, "port": port, **fields}) + "\n")
-                seen.append((place, port, *(value for name, value in fields.items() if name != "t_ns")))
+                self._lines.write(json.dumps({"place": host, "port": port, **fields}) + "\n")
+                seen.append((host, port, *(value for name, value in fields.items() if name != "t_ns")))
         self.unchanged = self.unchanged + 1 if seen == self._last else 0
         self._last = seen
         return self._next_ns
@@ -78,18 +78,18 @@ class Pace:
         self,
         journal: SocketJournal,
         looks: Sequence[Look],
-        places: Iterable[Namespace],
+        hosts: Iterable[Namespace],
         selector: selectors.BaseSelector,
         steps_ns: Iterable[int],
     ) -> None:
-        """looks: those that are called at each sample, the journal's among them. places: whose packets count.
+        """looks: those that are called at each sample, the journal's among them. hosts: whose packets count.
 
         selector: wakes this process when one of its descriptors is readable, and calls its data then. steps_ns: times
         at which to look in any case.
         """
         self._journal = journal
         self._looks = looks
-        self._places = places
+        self._hosts = hosts
         self._selector = selector
         self._steps_ns = sorted(steps_ns)
         self._taps: list[socket.socket] = []
@@ -112,13 +112,13 @@ class Pace:
         return self._due_ns
 
     def _listen(self, *, on: bool) -> None:
-        """Begins to wait for packets of the places, or ends it."""
+        """Begins to wait for packets of the hosts, or ends it."""
         for tap in self._taps:
             self._selector.unregister(tap)
             tap.close()
         self._taps = []
-        for place in self._places if on else ():
-            with place.entered():
+        for host in self._hosts if on else ():
+            with host.entered():
                 tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 0)
             tap.bind((WIRE, _ALL_PACKETS))
             self._taps.append(tap)

@@ -21,7 +21,7 @@ from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
 from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
-from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_place
+from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 
 Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
@@ -139,7 +139,7 @@ class Sandbox:
     ) -> None:
         """Makes a sandbox; the knobs of the client's link are further parameters, such as RATE="10mbit".
 
-        The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names (`--place`).
+        The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names (`--host`).
         sysctls: host, name and value of each. wait: the port at which the server must listen before the client starts,
         `any` or `none`; or such values by the names of hosts. folder: the programs' current folder; None for that of
         this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
@@ -152,10 +152,10 @@ class Sandbox:
         self._given = given
         further = {name: each if isinstance(each, Host) else Host(each) for name, each in hosts.items()}
         for number, name in enumerate(further):
-            check_place("hosts", name, [*further][:number])
+            check_host("hosts", name, [*further][:number])
         waits = {name: str(port) for name, port in (wait if isinstance(wait, Mapping) else {SERVER: wait}).items()}
         sysctls = tuple(sysctls)
-        for name in [*waits, *(place for place, _, _ in sysctls)]:
+        for name in [*waits, *(host for host, _, _ in sysctls)]:
             if name not in (CLIENT, SERVER, *further):
                 raise ScenarioError("host", name, ", ".join((CLIENT, SERVER, *further)))
         self._spec = SandboxSpec(
@@ -163,7 +163,7 @@ class Sandbox:
             seed=knobs.seed(given),
             client=(),
             server=None,
-            places={name: each.command for name, each in further.items()},
+            hosts={name: each.command for name, each in further.items()},
             links=_links(further),
             ipv6=ipv6,
             waits=waits,

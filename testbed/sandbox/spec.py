@@ -1,4 +1,4 @@
-"""The spec of a sandbox: the programs, the link between them, and what else the process in the places must know."""
+"""The spec of a sandbox: the programs, the link between them, and what else the process in the hosts must know."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -15,16 +15,16 @@ from priolab.testbed.sandbox.keystrokes import Size
 from priolab.testbed.topology.end_words import Way, way_from
 
 CLIENT, SERVER = "client", "server"
-"""The names of the first two places, and of the machines for the programs in them."""
+"""The names of the first two hosts, and of the machines for the programs in them."""
 
 TASKS = "priolab.testbed.sandbox.task"
 """The module whose tasks the guests of sandboxes carry out."""
 
-_MOST_PLACES = 16
+_MOST_HOSTS = 16
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _TAKEN = (CLIENT, SERVER, "localhost")
 _FIRST_FURTHER = 10
-"""The number of the first further place. The lab's links have lower ones (wiring.py)."""
+"""The number of the first further host. Client, server and cross traffic have lower ones (topology.py)."""
 
 AT_ONCE, LISTENS = "none", "any"
 """Values of `wait`: the client starts at once; the client starts when the server listens at any port."""
@@ -41,14 +41,14 @@ ENVIRONMENT: Mapping[str, str] = {
 """The programs' environment. It is the same for every user: a program's memory depends on it."""
 
 
-def check_place(option: str, name: str, others: Collection[str]) -> None:
-    """Checks the name of a further place. option: for the error. others: those before it. Raises ScenarioError."""
+def check_host(option: str, name: str, others: Collection[str]) -> None:
+    """Checks the name of a further host. option: for the error. others: those before it. Raises ScenarioError."""
     if not _NAME.fullmatch(name):
         raise ScenarioError(option, name, "a host name: a small letter, then small letters, digits and hyphens")
     if name in (*_TAKEN, *others):
         raise ScenarioError(option, name, f"a name of its own, not {', '.join((*_TAKEN, *others))}")
-    if len(others) + 2 >= _MOST_PLACES:
-        raise ScenarioError(option, name, f"{_MOST_PLACES} places in all, with {CLIENT} and {SERVER}")
+    if len(others) + 2 >= _MOST_HOSTS:
+        raise ScenarioError(option, name, f"{_MOST_HOSTS} hosts in all, with {CLIENT} and {SERVER}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +57,14 @@ class SandboxSpec:
 
     knobs: those of the client's link and of the server's TCP. client, server: the
     argument lists of the programs; None for no server. environment: that of the programs. folder: their current folder.
-    limit_ns: the longest time of the client, by the clock of the places. sysctls: place, name and value of each.
+    limit_ns: the longest time of the client, by the clock of the hosts. sysctls: host, name and value of each.
     wait: when the client starts: AT_ONCE, LISTENS, or the number of the port at which the server must listen.
     scratch: True if what the programs write into their folder is thrown away. fair: True for the kernel's default
     scheduler. capture: True to record packets. interval_ns: between samples of the sockets and the queue; None for
     none. programs: the paths of programs that are kept open for the next spec. tcpdump: the path of this program; None
-    if it is not needed. isolated: True in a guest. places: the further places, each with the argument list of its
-    program, empty for none. links: the knobs of the links of places beside the client. waits: as `wait`, for further
-    places. ipv6: True if the places have addresses of both families. terminal: the size of the client's terminal; None
+    if it is not needed. isolated: True in a guest. hosts: the further hosts, each with the argument list of its
+    program, empty for none. links: the knobs of the links of hosts beside the client. waits: as `wait`, for further
+    hosts. ipv6: True if the hosts have addresses of both families. terminal: the size of the client's terminal; None
     for none. visible: paths of this machine that the programs see beside the system's folders; None for all. hidden:
     folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for as many
     as the kernel gives it.
@@ -86,7 +86,7 @@ class SandboxSpec:
     programs: tuple[str, ...] = ()
     tcpdump: str | None = None
     isolated: bool = True
-    places: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     waits: Mapping[str, str] = field(default_factory=dict)
     ipv6: bool = False
@@ -102,33 +102,33 @@ class SandboxSpec:
 
     @cached_property
     def ways(self) -> Mapping[str, Way]:
-        """Those of all links, by the names of their places."""
+        """Those of all links, by the names of their hosts."""
         return {CLIENT: self.way, **{name: way_from(knobs) for name, knobs in self.links.items()}}
 
     def texts(self, name: str) -> Mapping[str, str]:
-        """Returns the knobs of the link of a place."""
+        """Returns the knobs of the link of a host."""
         return self.knobs if name == CLIENT else self.links[name]
 
     @property
     def numbers(self) -> Mapping[str, int]:
-        """The numbers of all places, by their names."""
-        further = {name: number for number, name in enumerate(self.places, _FIRST_FURTHER)}
+        """The numbers of all hosts, by their names."""
+        further = {name: number for number, name in enumerate(self.hosts, _FIRST_FURTHER)}
         return {CLIENT: 0, SERVER: 1, **further}
 
     @property
     def addresses(self) -> Mapping[str, str]:
-        """The addresses of all places, by their names."""
+        """The addresses of all hosts, by their names."""
         return {name: f"198.18.{number}.2" for name, number in self.numbers.items()}
 
     @property
     def is_pair(self) -> bool:
-        """True for two places with one link."""
-        return not self.places and not self.links
+        """True for two hosts with one link."""
+        return not self.hosts and not self.links
 
     @property
     def companions(self) -> Mapping[str, Sequence[str]]:
         """The argument lists of the programs beside the client's, in the order in which they start."""
-        return {name: command for name, command in {SERVER: self.server, **self.places}.items() if command}
+        return {name: command for name, command in {SERVER: self.server, **self.hosts}.items() if command}
 
     def write(self, files: "Files") -> None:
         """Writes the spec into a new folder."""
@@ -177,9 +177,9 @@ class Files:
         """The ending, and what was counted (outcome.py). It is written last."""
         return self.path / "outcome.json"
 
-    def capture(self, place: str) -> Path:
-        """Returns the packets of a place, a pcap file."""
-        return self.path / f"{place}.pcap"
+    def capture(self, host: str) -> Path:
+        """Returns the packets of a host, a pcap file."""
+        return self.path / f"{host}.pcap"
 
     @property
     def samples(self) -> Path:

@@ -32,7 +32,7 @@ def begin() -> None:
 
 
 def warm_up() -> None:
-    """Makes two places with a link, and uses it in both directions."""
+    """Makes two hosts with a link, and uses it in both directions."""
     exercise()
 
 

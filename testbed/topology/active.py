@@ -9,18 +9,6 @@ from priolab.common.process.processes import Process
 from priolab.netem.interface_counters import Received
 from priolab.netem.shaper_kind import Shaper
 
-FRONT_PORT = 443
-"""The port of the server at the far end of the link."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Addresses:
-    """The IPv4 addresses of client, front and origin. Client and front reach each other only through the link."""
-
-    client: str
-    front: str
-    origin: str
-
 
 @dataclass(frozen=True, kw_only=True)
 class Portrayed:
@@ -55,8 +43,8 @@ class ActiveLink:
     check_alive: raises StepFailed if the link has ended. counters: returns the counters of each direction. look:
     samples the queue and applies due rate steps, unless the link does so itself. begin: gets the time at which the
     measured load began, and starts the rate steps. Their journal changes.jsonl is complete when the link has ended.
-    look and begin raise StepFailed. carried: returns the counts of the frames that the link has received from the
-    front so far. in_batches: the sampler of the queue, if the kernel can take its samples.
+    look and begin raise StepFailed. carried: returns the counts of the frames that the link has received from its
+    far end so far. in_batches: the sampler of the queue, if the kernel can take its samples.
     """
 
     shaper: Shaper

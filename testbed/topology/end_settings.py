@@ -1,7 +1,14 @@
 """The settings of an end of a link: what decides how its kernel hands bytes to its device."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+
+LOWAT = "net.ipv4.tcp_notsent_lowat"
+WMEM = "net.ipv4.tcp_wmem"
+CC = "net.ipv4.tcp_congestion_control"
+ECN = "net.ipv4.tcp_ecn"
+ECN_ON = "1"  # asks for ECN, and accepts it
 
 
 class CongestionControl(StrEnum):
@@ -23,19 +30,20 @@ class FrontQdisc(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class EndSettings:
-    """The settings of the end that serves.
+    """The settings of an end.
 
     lowat_bytes: net.ipv4.tcp_notsent_lowat. sndbuf_bytes: the middle value of net.ipv4.tcp_wmem. gso_segments:
     gso_max_segs of its device. None leaves the kernel's default. qdisc: the queueing discipline of its device; None
-    leaves it without one, as virtual devices are. ecn: True if both ends negotiate ECN.
+    leaves it without one, as virtual devices are. ecn: True if it negotiates ECN. sysctls: further ones by name.
     """
 
-    lowat_bytes: int | None
-    sndbuf_bytes: int | None
-    congestion_control: CongestionControl
+    lowat_bytes: int | None = None
+    sndbuf_bytes: int | None = None
+    congestion_control: CongestionControl | None = None
     gso_segments: int | None = None
     qdisc: FrontQdisc | None = None
     ecn: bool = False
+    sysctls: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,25 +11,19 @@ Rules:
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from priolab.common.errors import Unavailable
 from priolab.common.process import processes
 from priolab.netem.link import Link
-from priolab.testbed.topology import rtnetlink
-from priolab.testbed.topology.link_namespace import LinkNamespace
-from priolab.testbed.topology.namespace import Host, Namespace
-from priolab.testbed.topology.wiring import (
-    ADDRESSES,
-    FAR_ROUTER,
-    TO_FRONT,
-    attach,
-    wire_client,
-)
+from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.network import build
+from priolab.testbed.topology.topology import LINK, pair
 
-_DEVICE = "priolab-{}"
+_CLIENT, _HERE = "client", "here"
 _BLOCK = "198.18.0.0/23"
-"""The networks of client and front. Experiments in containers take others of 198.18.0.0/15 (containers.py)."""
+"""The networks of the two ends. Experiments in containers take others of 198.18.0.0/15 (containers.py)."""
 _WHAT = "a link to this machine"
 _REMEDY = f"end the command that added it; `ip address show to {_BLOCK}` shows its device"
 
@@ -45,16 +39,12 @@ def near_host(link: Link, folder: Path) -> Iterator[tuple[Namespace, str]]:
         raise Unavailable(_WHAT, "only root can add a device to it", "run as root")
     if processes.run(["ip", "-oneline", "address", "show", "to", _BLOCK], step=_WHAT):
         raise Unavailable(_WHAT, f"it has an address of {_BLOCK} already", _REMEDY)
-    with Namespace("client") as client, Namespace("link") as middle, Host() as host:
-        device = _DEVICE.format(os.getpid())
-        wire_client(client, middle)
-        middle.tell(rtnetlink.veth(TO_FRONT, None, device, None, host.descriptor))
-        attach(middle, TO_FRONT, FAR_ROUTER)
-        middle.write_sysctl("net.ipv4.ip_forward", "1")
-        host.run(["ip", "address", "add", f"{ADDRESSES.front}/24", "dev", device])
-        host.run(["ip", "link", "set", device, "up"])
-        host.run(["ip", "route", "add", f"{ADDRESSES.client}/32", "via", FAR_ROUTER, "dev", device])
-        place = LinkNamespace(middle, None, folder / "ferry.sock")
-        with place.shaping(link, None, seed=1, folder=folder, interval_ns=None) as active:
-            yield client, ADDRESSES.front
-            active.check_alive()
+    ends = pair(_CLIENT, _HERE, link)
+    near, far = ends.wires
+    far = replace(far, own=f"priolab-{os.getpid()}", beyond=near.network)
+    with (
+        build(replace(ends, wires=(near, far), here=_HERE), None, folder) as network,
+        network.shaping(LINK, seed=1, folder=folder, interval_ns=None) as active,
+    ):
+        yield network.hosts[_CLIENT], far.address
+        active.check_alive()

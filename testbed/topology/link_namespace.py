@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -11,14 +12,13 @@ from priolab.common.process.processes import Process, module, wait_until
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
-from priolab.netem.link import Link
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.rate_limiter import changing, kernel_changes
 from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.active import ActiveLink, Look, no_look
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import TO_CLIENT, TO_FRONT
+from priolab.testbed.topology.topology import Shaping
 
 _FERRY = "the link (ferry)"
 _FERRY_READY_S = 10.0
@@ -26,22 +26,23 @@ _Given = TypeVar("_Given")
 _Got = TypeVar("_Got")
 
 
+@dataclass(frozen=True)
 class LinkNamespace:
-    """The link's place: a namespace that routes between two wires."""
+    """The link's place: a namespace that routes between two wires, and shapes what passes.
 
-    def __init__(self, place: Namespace, usual: Shaper | None, ask: Path, *, ipv6: bool = False) -> None:
-        """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
+    usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry. ask: the path of the
+    socket on which the ferry answers. ipv6: True if packets of IPv6 pass the link, too.
+    """
 
-        ask: the path of the socket on which the ferry answers. ipv6: True if packets of IPv6 pass the link, too.
-        """
-        self._place = place
-        self._usual = usual
-        self._ask = ask
-        self._ipv6 = ipv6
+    place: Namespace
+    shapes: Shaping
+    usual: Shaper | None
+    ask: Path
+    ipv6: bool
 
     @contextmanager
     def shaping(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
         """Shapes the link. Raises StepFailed.
 
@@ -50,16 +51,17 @@ class LinkNamespace:
 
         The ferry is a process in the namespace, and writes the journal of its queue itself.
         """
+        link, near, far = self.shapes.link, self.shapes.near, self.shapes.far
         in_bytes = netem_counts_bytes()
-        shaper, lack = chosen(shaper, link, self._lack_of_netem, self._usual, netem_counts_bytes=in_bytes)
+        shaper, lack = chosen(shaper, link, self._lack_of_netem, self.usual, netem_counts_bytes=in_bytes)
         if refusal := lack_of(shaper, link, netem_counts_bytes=in_bytes):
             raise Unavailable(f"SHAPER={shaper}", refusal, lack or "use SHAPER=auto")
-        made = commands(shaper, link, TO_CLIENT, TO_FRONT)
-        self._place.run_all(made)
-        if self._ipv6 and (ways := tc.ways(made)):
+        made = commands(shaper, link, near, far)
+        self.place.run_all(made)
+        if self.ipv6 and (ways := tc.ways(made)):
             self._lead_ipv6(ways)
         for name, value in sysctls(shaper, link).items():
-            self._place.write_sysctl(name, value)
+            self.place.write_sysctl(name, value)
         journal = folder / "queue.jsonl"
         check_alive: Callable[[], None] = _nothing_to_check
         pid = None
@@ -71,19 +73,17 @@ class LinkNamespace:
                 from priolab.netem.ferry.process import Order  # a link of netem does not load the ferry
 
                 order = Order(
-                    link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self._ask, ipv6=self._ipv6
+                    link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self.ask, ipv6=self.ipv6
                 )
                 begin = _as_step(partial(tell_begin, order.begin))
                 ferry = stack.enter_context(self._start_ferry(order.to_json(), folder))
                 check_alive, pid = ferry.check_alive, ferry.pid
             else:
                 if link.rate_steps:
-                    self._place.portrait.leave_open(changing(link, TO_CLIENT))
-                with self._place.entered():
-                    queues = stack.enter_context(
-                        QueueJournal(stages(link, TO_CLIENT, TO_FRONT), Qdiscs(), journal, interval_ns)
-                    )
-                    changes = _as_step(stack.enter_context)(kernel_changes(link, TO_CLIENT, journal))
+                    self.place.portrait.leave_open(changing(link, near))
+                with self.place.entered():
+                    queues = stack.enter_context(QueueJournal(stages(link, near, far), Qdiscs(), journal, interval_ns))
+                    changes = _as_step(stack.enter_context)(kernel_changes(link, near, journal))
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
@@ -92,9 +92,9 @@ class LinkNamespace:
                 commands=made,
                 check_alive=check_alive,
                 counters=lambda: counters.read(
-                    shaper, devices=devices(link, TO_CLIENT, TO_FRONT), ferry=self._ask, run=self._place.run
+                    shaper, devices=devices(link, near, far), ferry=self.ask, run=self.place.run
                 ),
-                carried=partial(self._place.received, TO_FRONT),
+                carried=partial(self.place.received, far),
                 look=look,
                 begin=begin,
                 in_batches=queues,
@@ -103,25 +103,25 @@ class LinkNamespace:
     def _lead_ipv6(self, ways: str) -> None:
         """Leads packets of IPv6 the ways that those of IPv4 have. Raises Unavailable without policy routing for it."""
         try:
-            self._place.run(["ip", "-6", "rule"])
+            self.place.run(["ip", "-6", "rule"])
         except StepFailed as error:
             reason = "the kernel has no policy routing of IPv6, which these knobs need (CONFIG_IPV6_MULTIPLE_TABLES)"
             raise Unavailable("IPv6 with QDISC, RATE_STEPS, REORDER or TRACE", reason, "use FABRIC=virtual") from error
-        self._place.run(["ip", "-6", "-batch", "-"], ways)
+        self.place.run(["ip", "-6", "-batch", "-"], ways)
 
     @contextmanager
     def _start_ferry(self, order: str, folder: Path) -> Iterator[Process]:
         file = folder / "ferry.json"
         file.write_text(order)
         command = (*module("priolab.netem.ferry"), str(file))
-        with self._place.start(_FERRY, command, folder / "output.log") as ferry:
-            wait_until(self._ask.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
+        with self.place.start(_FERRY, command, folder / "output.log") as ferry:
+            wait_until(self.ask.exists, _FERRY_READY_S, ferry.check_alive, _FERRY)
             yield ferry
 
     def _lack_of_netem(self) -> str | None:
         try:
             for command in TRIAL:
-                self._place.run(command)
+                self.place.run(command)
         except StepFailed as error:
             return lack_of_netem(error.reason)
         return None

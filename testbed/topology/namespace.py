@@ -11,7 +11,7 @@ Rules:
 import ctypes
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -20,11 +20,12 @@ from typing import Self
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.netlink import Conversation
 from priolab.common.process import processes
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import USUAL, Process, ProcessSettings
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot, read
 from priolab.netem.interface_counters import Received, read_counts, received
 from priolab.testbed.topology import packet_capture as tap
-from priolab.testbed.topology.active import FRONT_PORT, Portrayed
+from priolab.testbed.topology import rtnetlink
+from priolab.testbed.topology.active import Portrayed
 from priolab.testbed.topology.expected_settings import ExpectedSettings
 
 _CLONE_NEWNET = 0x4000_0000
@@ -119,30 +120,24 @@ class Namespace:
             except OSError as error:
                 raise StepFailed(f"the {self.name} place", f"no device {name}") from error
 
-    def start(
-        self,
-        name: str,
-        command: Sequence[str],
-        log: Path,
-        *,
-        environment: Mapping[str, str] | None = None,
-        stdout: int | None = None,
-        cgroup: Path | None = None,
-        root: Path | None = None,
-        back_s: int | None = None,
-    ) -> Process:
-        """Starts a long-lived program in the place. The returned Process is a context manager, which stops it.
+    def gso_segments(self, device: str) -> int:
+        """Returns gso_max_segs of a device of the place. Raises StepFailed."""
+        (answer,) = self.tell(rtnetlink.device(device))
+        return rtnetlink.gso_max_segs(answer)
 
-        root: the folder that is the program's file system; None for that of this process. back_s: as for Process.
-        """
+    def qdisc(self, device: str) -> str:
+        """Returns the kind of the queueing discipline of a device of the place. Raises StepFailed."""
+        (answer,) = self.tell(rtnetlink.device(device))
+        return rtnetlink.qdisc(answer)
+
+    def start(self, name: str, command: Sequence[str], log: Path, settings: ProcessSettings = USUAL) -> Process:
+        """Starts a long-lived program in the place. The returned Process is a context manager, which stops it."""
         with self.entered():
-            return Process(
-                name, command, log, environment=environment, stdout=stdout, cgroup=cgroup, root=root, back_s=back_s
-            )
+            return Process(name, command, log, settings)
 
     @contextmanager
     def capturing(
-        self, program: str, device: str, file: Path, port: int | None = FRONT_PORT, *, ipv6: bool = False
+        self, program: str, device: str, file: Path, port: int | None, *, ipv6: bool = False
     ) -> Iterator[Process]:
         """Captures a device's packets into a pcap file while the context is open; as for tap.command, tap.listening.
 
@@ -154,7 +149,7 @@ class Namespace:
                 f"the capture at the {self.name}",
                 tap.command(program, device, None, port, ipv6=ipv6),
                 file.with_suffix(".log"),
-                stdout=packets.fileno(),
+                ProcessSettings(stdout=packets.fileno()),
             )
         with tap.listening(process, process.stop):
             yield process

@@ -1,4 +1,4 @@
-"""A tap: a tcpdump at one end of the connection, which records the packets of the front's port.
+"""A tap: a tcpdump at one end of the connection, which records the packets of a port.
 
 Rules:
 1. A tap listens before the client starts, and records every packet: a missed packet makes the run invalid.
@@ -9,7 +9,7 @@ Rules:
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,15 +17,8 @@ from priolab.common.errors import InvalidRun, StepFailed
 from priolab.common.process.processes import Process, wait_until
 from priolab.common.process.program_logs import tail
 from priolab.common.timeouts import HELPER_S
-from priolab.testbed.topology.active import FRONT_PORT
 
 LAST_BLOCK_S = 1.0
-ENDS: Mapping[str, str] = {"client": "client", "front": "server"}
-"""The place at which each tap captures, and the name of the tap's files."""
-
-HOP_ENDS = ("front", "second")
-"""The names of the files of the taps at the two ends of the link between the fronts (VIA)."""
-
 _BUFFER_KIB = 16 * 1024
 _END_S = 10.0
 _LISTENS = "listening on"
@@ -33,9 +26,7 @@ _MISSED = re.compile(r"(\d+) packets? dropped by kernel")
 _WHOLE_LOG = 100
 
 
-def command(
-    program: str, device: str, file: Path | None, port: int | None = FRONT_PORT, *, ipv6: bool = False
-) -> list[str]:
+def command(program: str, device: str, file: Path | None, port: int | None, *, ipv6: bool = False) -> list[str]:
     """Returns the argument list of the tcpdump that writes the device's packets of a port into a pcap file.
 
     file: None for its standard output. port: a port of TCP; None for all packets of IPv4. ipv6: True for all packets of

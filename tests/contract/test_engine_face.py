@@ -62,7 +62,7 @@ def test_what_is_beside_the_face_is_found() -> None:
         "import priolab.testbed",
     ):
         assert list(_beside_the_face(ast.parse(text))), text
-    assert list(_beside_the_face(ast.parse("from priolab.testbed import Sandbox, wiring"))) == []
+    assert list(_beside_the_face(ast.parse("from priolab.testbed import Sandbox, pair"))) == []
 
 
 def test_what_the_face_names_is_there() -> None:

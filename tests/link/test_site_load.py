@@ -10,13 +10,16 @@ import pytest
 
 from priolab.experiments.cli import main
 from priolab.testbed.topology.namespace import Namespace
-from priolab.testbed.topology.wiring import ADDRESSES, wire_link
+from priolab.testbed.topology.network import build
+from priolab.testbed.topology.topology import pair
 from tests.support.capabilities import needing
 from tests.support.fronts import NAME, running_front
 
 pytestmark = pytest.mark.usefixtures("netns")
 
 _SIZE = 500_000
+_ENDS = pair("client", "front")
+_FRONT = _ENDS.wire("front").address
 _PAGE = """
 title = "A site"
 [[resource]]
@@ -35,9 +38,8 @@ important = true
 @needing("fabric-netns", "root")
 def places() -> Iterator[tuple[Namespace, Namespace]]:
     """Make a client's and a front's place, with a router between them that sends 8 Mbit/s to the client."""
-    with Namespace("client") as client, Namespace("link") as link, Namespace("front") as front:
-        wire_link(client, link, front)
-        link.write_sysctl("net.ipv4.ip_forward", "1")
+    with build(_ENDS, None, Path()) as network:
+        client, link, front = network.hosts.values()
         link.run(
             ["tc", "qdisc", "add", "dev", "to-client", "root", "tbf", "rate", "8mbit", "burst", "4k", "limit", "40k"]
         )
@@ -53,12 +55,12 @@ def _loaded(
         front.write_sysctl("net.ipv4.tcp_notsent_lowat", lowat)
     folder.mkdir()
     (folder / "page.toml").write_text(_PAGE)
-    with front.entered(), running_front("nginx", folder, size_bytes=_SIZE, address=ADDRESSES.front) as (settings, _):
-        command = ["probe", f"https://{NAME}:{settings.port}/", "--connect", ADDRESSES.front]
+    with front.entered(), running_front("nginx", folder, size_bytes=_SIZE, address=_FRONT) as (settings, _):
+        command = ["probe", f"https://{NAME}:{settings.port}/", "--connect", _FRONT]
         command += ["--ca", str(settings.certificates.ca), "--load", str(folder / "page.toml"), "--reloads", "0"]
         with client.entered():
             assert main(command) == 2
-            assert f"requests to {NAME}, which is at {ADDRESSES.front}" in capsys.readouterr().err
+            assert f"requests to {NAME}, which is at {_FRONT}" in capsys.readouterr().err
             assert main([*command, "--json", "--yes"]) == 0
     return json.loads(capsys.readouterr().out)
 

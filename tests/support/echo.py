@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import Process, ProcessSettings
 from tests.support.waiting import until
 
 SOON_S = 10.0
@@ -37,7 +37,7 @@ def serving(folder: Path, cgroup: Path | None = None, by: Sequence[str] = ()) ->
     by: a program that starts the server.
     """
     log = folder / "server.log"
-    with Process("the server", [*by, sys.executable, "-c", _ECHO], log, cgroup=cgroup) as process:
+    with Process("the server", [*by, sys.executable, "-c", _ECHO], log, ProcessSettings(cgroup=cgroup)) as process:
         until(lambda: log.read_text().endswith("\n"))
         yield process.pid, int(log.read_text())
 

@@ -17,7 +17,6 @@ from priolab.experiments.setup.machine import Capability
 from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.setup.setup_request import needs_of_tests
 from priolab.proxy.server import catalogue
-from priolab.testbed.process import command_process
 from priolab.testbed.process.command_process import CommandProcess, Work, keep_guests
 from tests.page import axe
 from tests.support import capabilities
@@ -233,14 +232,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _kept_guests() -> Iterator[None]:
     """Keeps guests from test to test: the start of a guest takes as long as two runs."""
     with keep_guests():
-        yield
-
-
-@pytest.fixture(scope="module")
-def own_guests() -> Iterator[None]:
-    """Lets the tests of a module start guests of their own, which end with their runs."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command_process, "_kept", None)
         yield
 
 

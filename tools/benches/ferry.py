@@ -31,10 +31,11 @@ from priolab.netem.ferry.direction import Direction
 from priolab.netem.ferry.process import Order, ask
 from priolab.netem.ferry.ring import FRAMES, Ring
 from priolab.netem.link import Link
-from priolab.testbed import Namespace, wiring
+from priolab.testbed import WIRE, Namespace, build, pair
 from tools.benches.processor_time import processor_s
 
-CLIENT_ADDRESS, FRONT_ADDRESS = wiring.ADDRESSES.client, wiring.ADDRESSES.front
+ENDS = pair("client", "front")
+CLIENT_ADDRESS, FRONT_ADDRESS = (wire.address for wire in ENDS.wires)
 
 _SEED = 1
 _JOURNAL_NS = 10**7
@@ -66,9 +67,8 @@ class FerriedPlaces:
 @contextmanager
 def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
     """Yields client, link and front with veth pairs and routes. TCP's large packets (GSO) reach the link uncut."""
-    with ExitStack() as stack:
-        client, link, front = (stack.enter_context(Namespace(name)) for name in ("client", "link", "front"))
-        wiring.wire_link(client, link, front)
+    with build(ENDS, None, Path()) as network:
+        client, link, front = network.hosts.values()
         yield client, link, front
 
 
@@ -76,7 +76,7 @@ def three_places() -> Iterator[tuple[Namespace, Namespace, Namespace]]:
 def ferried_places(wanted: Link, folder: Path) -> Iterator[FerriedPlaces]:
     """Yields client, link and front with a running ferry, which writes its files into the folder. Raises StepFailed."""
     with three_places() as (client, link, front):
-        for command in loops.commands(wanted, wiring.TO_CLIENT, wiring.TO_FRONT):
+        for command in loops.commands(wanted, *(wire.device for wire in ENDS.wires)):
             link.run(command)
         for name, value in loops.sysctls(wanted).items():
             link.write_sysctl(name, value)
@@ -179,7 +179,7 @@ def measure_errors(link: Link, duration_s: float = _PUNCTUAL_S) -> list[int]:
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as folder, ferried_places(link, Path(folder)) as places:
         with ExitStack() as stack:
             rings = {}
-            for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, wiring.WIRE)):
+            for name, place, device in (("in", places.link, loops.DOWN.ferry_end), ("out", places.client, WIRE)):
                 with place.entered():
                     rings[name] = stack.enter_context(Ring(device))
             receiver = stack.enter_context(open_socket(places.client, socket.SOCK_DGRAM))

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from priolab.common.cache_folder import cache_folder
-from priolab.testbed import own_group
+from priolab.testbed import cgroup
 from tools.suites import tree as trees
 from tools.suites.tree import CannotMake, Tree
 
@@ -48,7 +48,7 @@ def systemd_tree(suite: str) -> Tree:
 
 def boot(tree: Tree, out: Path) -> Path:
     """Boots the tree, with the folder `out` as its /out; returns the path of the log. Raises OSError."""
-    with own_group(f"priolab-suites-{os.getpid()}") as group:
+    with cgroup.own_group(f"priolab-suites-{os.getpid()}") as group:
         command = ["sh", str(_HERE / "boot.sh"), str(tree.root), str(out), str(group / "machine")]
         with (tree.folder / "boot.log").open("w") as log:
             subprocess.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)

@@ -7,6 +7,7 @@ from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.hosts.containers import docker_engine, engine_kernel
 from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, Mounts
 from priolab.experiments.hosts.containers.user_files import image_server
+from priolab.experiments.hosts.experiment_hosts import CAPTURES, FRONT_PORT
 from priolab.experiments.results.run_spec import RunSpec
 from priolab.experiments.setup.debian_tree import root_at
 from priolab.netem.link_options import LINK_OPTIONS
@@ -80,10 +81,10 @@ class ComposeOverride:
         return {"services": _literal(services)}
 
     def _tap(self, place: str) -> dict[str, Any]:
-        file = INSIDE.wire / f"{packet_capture.ENDS[place]}.pcap"
+        file = INSIDE.wire / f"{CAPTURES[place]}.pcap"
         # In a rootless engine tcpdump is root, and sets root's groups.
         cap_add = ["SETGID"] if self._user == (0, 0) else []
-        return {"command": packet_capture.command("tcpdump", "eth0", file), "cap_add": cap_add}
+        return {"command": packet_capture.command("tcpdump", "eth0", file, FRONT_PORT), "cap_add": cap_add}
 
 
 def _literal(value: Any) -> Any:

@@ -31,7 +31,15 @@ from priolab.experiments.hosts.containers.mounts import INSIDE, SERVICES, TAPS, 
 from priolab.experiments.hosts.containers.pictures import HIDDEN, ContainerPictures
 from priolab.experiments.hosts.containers.services import END_S, Services, granted
 from priolab.experiments.hosts.counting import counting
-from priolab.experiments.hosts.experiment_hosts import ActiveTuner, LiveSockets, Sampling, gso_segments_in
+from priolab.experiments.hosts.experiment_hosts import (
+    CAPTURES,
+    FRONT_PORT,
+    ActiveTuner,
+    Addresses,
+    LiveSockets,
+    Sampling,
+    gso_segments_in,
+)
 from priolab.experiments.hosts.namespaces.front_tuner import INSTEAD, tuning
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
@@ -46,7 +54,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.sampler_program import ENDED
-from priolab.testbed import FRONT_PORT, ActiveCross, ActiveLink, Addresses, Portrayed, cgroup, no_look, packet_capture
+from priolab.testbed import ActiveCross, ActiveLink, Portrayed, cgroup, no_look, packet_capture
 
 NOBODY = (65534, 65534)
 _PLACES = ("origin", "front", "link", "client")
@@ -82,6 +90,7 @@ class Containers:
     def __init__(self, spec: RunSpec, folder: RunFolder) -> None:
         user = _user()
         self._folder = folder
+        self._scenario = spec.scenario
         self._mounts = Mounts(folder, user, spec.scenario)
         self._tuner = spec.tuner or TunerKind.BPF
         self._override = ComposeOverride(spec, user, self._mounts)
@@ -211,7 +220,7 @@ class Containers:
 
     @contextmanager
     def start_link(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> Iterator[ActiveLink]:
         """Starts the link, and waits until it reports its counters.
 
@@ -223,7 +232,8 @@ class Containers:
             ask = ["python3", "-m", "priolab.netem.counters"]
             state = json.loads(self._services.until(process, "link", [*ask, str(READY_S)]))
             self._pictures.asked_of_link(
-                state["commands"], changing(link, state["to_client"]) if link.rate_steps else ()
+                state["commands"],
+                changing(self._scenario.link, state["to_client"]) if self._scenario.link.rate_steps else (),
             )
             yield ActiveLink(
                 shaper=Shaper(state["shaper"]),
@@ -240,13 +250,13 @@ class Containers:
             )
         self._mounts.collect("link")
 
-    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+    def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
         """Calibrates the link between two programs, in the client's and in the front's container.
 
         Returns the result and the number of attempts. pid: not used here, because the ferry runs in a container.
         """
         del pid
-        name = "calibration.json"
+        link, name = self._scenario.link, "calibration.json"
         write_json(self._folder.asked / name, {"link": link.as_document(), "tolerance": asdict(tolerance)})
         self._mounts.hand_in()
         far, port = self.addresses.front, str(_CALIBRATION_PORT)
@@ -261,10 +271,10 @@ class Containers:
         document = json.loads(found)
         return Calibration(**document["measured"]), document["attempts"]
 
-    def crossing(self, scenario: Scenario, *_: object) -> AbstractContextManager[ActiveCross]:
+    def crossing(self, *_: object) -> AbstractContextManager[ActiveCross]:
         """Raises Unavailable: the compose project has no service for cross traffic."""
         lack = "the compose project has no service for cross traffic"
-        raise Unavailable(f"CROSS={scenario.cross} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
+        raise Unavailable(f"CROSS={self._scenario.cross} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
@@ -343,7 +353,7 @@ class Containers:
             for place, service in TAPS.items():
                 container = self._services.ids[service]
                 started = self._services.attached(
-                    service, f"the capture at the {place}", folder / f"{packet_capture.ENDS[place]}.log"
+                    service, f"the capture at the {place}", folder / f"{CAPTURES[place]}.log"
                 )
                 end = partial(docker_engine.docker, "stop", container)
                 taps.append(stack.enter_context(packet_capture.listening(started, end)))

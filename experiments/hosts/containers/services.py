@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from priolab.common.process import processes
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import Process, ProcessSettings
 from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.containers import docker_engine
 from priolab.experiments.hosts.containers.docker_engine import STEP_S
@@ -73,7 +73,7 @@ class Services:
 
     def process(self, name: str, service: str, command: Sequence[str], log: Path, stdout: int | None = None) -> Process:
         """Starts a long-lived command in the container of a service. name: the name of the command in errors."""
-        return Process(name, docker_engine.exec_in(self.ids[service], command), log, stdout=stdout)
+        return Process(name, docker_engine.exec_in(self.ids[service], command), log, ProcessSettings(stdout=stdout))
 
     def wait(self, service: str, check_alive: Callable[[], None], what: str) -> None:
         """Waits until the container runs. Raises StepFailed.

@@ -5,22 +5,21 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
 from priolab.common.errors import StepFailed
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import Process, ProcessSettings
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
 from priolab.experiments.scenario.service import Service
 from priolab.netem.calibration import Calibration, Tolerance
-from priolab.netem.link import Link
 from priolab.netem.link_probe import NearEnd, respond
 from priolab.proxy.front import Front, Start
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.readiness import NotReady
-from priolab.testbed import Namespace, pair
+from priolab.testbed import Namespace, Network, Wire, end_settings
 
 _FAR_END_S = 5.0
 _PASSED_ON = ("HOME", "LANG", "TMPDIR")
@@ -54,7 +53,7 @@ def started(
     name: the front's name for errors. Then sets the congestion control of its sockets, if the sysctl could not be set.
     origin: the process that must not end before the front answers. cgroup: the cgroup in which to start the server.
     users_program: whether the server is a program of the user's (PROGRAM), which gets all variables of the environment.
-    service: the time that the server needs; None for none. back_s: as for Process, if the server reads the
+    service: the time that the server needs; None for none. back_s: as for ProcessSettings, if the server reads the
     processor's clock.
     """
     settings = front.settings
@@ -62,12 +61,13 @@ def started(
         try:
             environment = _environment(front, users=users_program)
             behind_s = back_s if settings.server.reads_processor_clock else None
-            start = partial(place.start, name, cgroup=cgroup, environment=environment, back_s=behind_s)
+            own = ProcessSettings(cgroup=cgroup, environment=environment, back_s=behind_s)
+            start = partial(place.start, name, settings=own)
             if settings.root is not None:
                 shared = (settings.config.parent, settings.log.parent, settings.state)
                 readable = (settings.labs_folder,) if settings.server.is_the_labs else ()
                 tree = stack.enter_context(mounted(settings.root, shared, readable))
-                start = partial(started_in, tree, environment, start)
+                start = partial(started_in, replace(own, root=tree), partial(place.start, name))
             begin: Start = start
             if service is not None:
                 from priolab.experiments.hosts.namespaces.front_service import serving  # no other run loads it
@@ -78,7 +78,7 @@ def started(
                 process = cast("Process", stack.enter_context(running))
         except NotReady as error:
             raise StepFailed(name, str(error), settings.log.resolve()) from error
-        if place.read_sysctl(pair.CC) != congestion_control:
+        if place.read_sysctl(end_settings.CC) != congestion_control:
             try:
                 choose_congestion_control(process.pid, congestion_control)
             except OSError as error:
@@ -87,32 +87,18 @@ def started(
         yield process
 
 
-@dataclass(frozen=True, kw_only=True)
-class End:
-    """An end of a link: the place, and its address on the wire to the link."""
+def calibrate(network: Network, name: str, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+    """Calibrates a link between two sockets of this process, in the hosts at its ends.
 
-    place: Namespace
-    address: str
-
-    def socket(self) -> socket.socket:
-        """Returns a datagram socket in the place."""
-        with self.place.entered():
-            return socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-
-
-def calibrate(near: End, far: End, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-    """Calibrates a link between two sockets of this process. Returns the result and the number of attempts.
-
-    near: the end toward which the link has a rate. pid: the process id of the ferry, if any. Raises Unavailable.
+    Returns the result and the number of attempts. pid: the process id of the ferry, if any. Raises Unavailable.
     """
-    here, there = near.socket(), far.socket()
-    with here, there, ExitStack() as stack:
+    link = network.topology.links[name].link
+    with ExitStack() as stack:
+        here, there = (stack.enter_context(_socket(network, wire)) for wire in network.topology.ends(name))
         over = None
         if pid is not None:
             over = os.pidfd_open(pid)
             stack.callback(os.close, over)
-        here.bind((near.address, 0))
-        there.bind((far.address, 0))
         # If the last datagram is lost, the thread waits for ever. It is a daemon, so the lab can end all the same.
         far_end = threading.Thread(target=respond, args=(there,), daemon=True)
         far_end.start()
@@ -120,3 +106,10 @@ def calibrate(near: End, far: End, link: Link, tolerance: Tolerance, pid: int | 
             result = end.until_within(tolerance)
         far_end.join(_FAR_END_S + link.round_trip_ns / 10**9)
     return result
+
+
+def _socket(network: Network, wire: Wire) -> socket.socket:
+    with network.hosts[wire.host].entered():
+        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.bind((wire.address, 0))
+    return made

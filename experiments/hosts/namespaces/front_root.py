@@ -13,10 +13,11 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from priolab.common.errors import StepFailed
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import Process, ProcessSettings
 
 _MS_BIND, _MS_REC = 0x1000, 0x4000  # <linux/mount.h>
 _MNT_DETACH = 2
@@ -139,15 +140,13 @@ def _check(result: int, what: str) -> None:
         raise StepFailed("the front's root", f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
-def started_in(
-    root: Path, environment: Mapping[str, str], start: Callable[..., Process], command: Sequence[str], log: Path
-) -> Process:
-    """Starts a program in a root. start: starts a program from command, log, environment and root.
+def started_in(settings: ProcessSettings, start: Callable[..., Process], command: Sequence[str], log: Path) -> Process:
+    """Starts a program in a root. settings: with the root. start: starts a program from command, log and settings.
 
     A command may begin with `env NAME=VALUE ...`, though a root may have no env(1).
     """
     variables, words = without_env(command)
-    return start(words, log, environment={**environment, **variables}, root=root)
+    return start(words, log, replace(settings, environment={**(settings.environment or {}), **variables}))
 
 
 def without_env(command: Sequence[str]) -> tuple[Mapping[str, str], tuple[str, ...]]:

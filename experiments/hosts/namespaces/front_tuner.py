@@ -7,11 +7,11 @@ from pathlib import Path
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.formats.decisions import JOURNAL, writing
 from priolab.common.tuning import NO_LIMIT, TunerKind
-from priolab.experiments.hosts.experiment_hosts import ActiveTuner
+from priolab.experiments.hosts.experiment_hosts import FRONT_PORT, ActiveTuner
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune
-from priolab.testbed import FRONT_PORT, own_group
+from priolab.testbed import cgroup
 
 INSTEAD = "use FABRIC=virtual, or a fixed LOWAT"
 
@@ -28,7 +28,7 @@ class FrontTuner:
         """Yields the cgroup in which to start the front. Raises Unavailable."""
         with ExitStack() as stack:
             try:
-                self._group = stack.enter_context(own_group(self._group_name))
+                self._group = stack.enter_context(cgroup.own_group(self._group_name))
             except OSError as error:
                 reason = f"the front gets no cgroup: {error.strerror}"
                 raise Unavailable("LOWAT=auto", reason, f"run as root, {INSTEAD}") from error

@@ -1,4 +1,4 @@
-"""The places as network namespaces of the kernel that runs this code. wiring.py has the wires between them."""
+"""The places of a run as network namespaces of the kernel that runs this code."""
 
 import contextlib
 import os
@@ -15,52 +15,36 @@ from priolab.client import __main__ as client
 from priolab.common import clock_quality
 from priolab.common.clock_route import ClockRoute, route_of
 from priolab.common.errors import StepFailed
-from priolab.common.process.processes import CopiedProcess, Process
+from priolab.common.process.processes import CopiedProcess, Process, ProcessSettings
 from priolab.common.process.program_logs import tail
 from priolab.common.process.search_path import program_environment
 from priolab.common.snapshot.settings_snapshot import SettingsSnapshot
 from priolab.common.socket_diag import SocketDiag
 from priolab.common.timeouts import BLAME_S
 from priolab.experiments.hosts.counting import counting
-from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, ActiveTuner, Sampling
+from priolab.experiments.hosts.experiment_hosts import FRONT_PORT, ORIGIN_PORT, ActiveTuner, Addresses, Sampling
 from priolab.experiments.hosts.namespaces import front_place
 from priolab.experiments.hosts.namespaces.end_sockets import EndSockets
-from priolab.experiments.hosts.namespaces.front_place import End
+from priolab.experiments.hosts.namespaces.experiment_topology import CLIENT, FRONT, LINK, ORIGIN, SECOND
 from priolab.experiments.hosts.namespaces.upstream_proxy import SecondHop
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_spec import RunSpec
-from priolab.experiments.scenario.scenario import Scenario, Via
+from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.origin_process import CLOCK_READER, OriginSettings, RunningOrigin, wait_for_origin
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.calibration import Calibration, Tolerance
-from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.proxy.sampler import FrontLost, Sampler
-from priolab.testbed import (
-    FRONT_PORT,
-    ActiveCross,
-    ActiveLink,
-    LinkNamespace,
-    Namespace,
-    Portrayed,
-    cross_traffic,
-    packet_capture,
-    pair,
-    wiring,
-)
+from priolab.testbed import WIRE, ActiveCross, ActiveLink, Portrayed, Topology, build, end_settings
 
 if TYPE_CHECKING:
     from priolab.experiments.hosts.namespaces.front_tuner import FrontTuner
 
-_RMEM = "net.ipv4.tcp_rmem"
 _NO_IPV6 = "net.ipv6.conf.all.disable_ipv6"
 """The sysctl that disables IPv6. An interface's IPv6 address becomes valid only a second after the interface is up. A
 browser drops its requests on such a change: ERR_NETWORK_CHANGED."""
-# The server's segments are at most half as large as the largest window that the client advertised
-# (tcp_bound_to_half_wnd). So the client's receive buffer is fixed, and large enough not to limit segments.
-CLIENT_RMEM = f"4096 {4 * 2**20} {6 * 2**20}"
 _UNQUOTABLE = set('"$\\{}')
 _FORKED = ("-P", "-m", "priolab.client")
 
@@ -75,57 +59,45 @@ def tuner_of(spec: RunSpec, group_name: str) -> "FrontTuner | None":
 
 
 class Namespaces:
-    """The four places of a run as namespaces. A context manager, whose exit removes the places."""
+    """The places of a run as namespaces. A context manager, whose exit removes the places."""
 
-    addresses = wiring.ADDRESSES
     python = sys.executable
     server_folder: Path | None = None
     as_root = os.geteuid() == 0
 
     def __init__(
         self,
+        topology: Topology,
         usual: Shaper | None,
         tuner: "FrontTuner | None",
         *,
-        via: Via | None = None,
         forks_client: bool = False,
         moved: Mapping[Path, Path] = MappingProxyType({}),
         back_s: int | None = None,
     ) -> None:
         """usual: the shaper for SHAPER=auto; None for netem if the kernel has it, otherwise the ferry.
 
-        tuner: the front's tuner; None without LOWAT=auto. via: the second front, which needs further places; None for
-        none. forks_client: True if the lab's own client is a fork of this process, which has loaded the client's
-        modules. moved: the paths at which the fronts see folders, by their paths on this machine; other folders have
-        the same path. back_s: as for Process, for fronts that read the processor's clock.
+        tuner: the front's tuner; None without LOWAT=auto. forks_client: True if the lab's own client is a fork of this
+        process, which has loaded the client's modules. moved: the paths at which the fronts see folders, by their paths
+        on this machine; other folders have the same path. back_s: as for ProcessSettings, for fronts that read the
+        processor's clock.
         """
         self._back_s = back_s
         self._moved = moved
         self._usual = usual
-        self._via = via
+        self._topology = topology
+        self.addresses = Addresses(**{name: topology.wire(name).address for name in (CLIENT, FRONT, ORIGIN)})
         self.second: SecondHop | None = None
         self._forks_client = forks_client
         self._tuner = tuner
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self._client, self._link, self._front, self._origin = (
-                stack.enter_context(Namespace(name, forwards=name == "link"))
-                for name in ("client", "link", "front", "origin")
-            )
-            # Kept outside the run folder: a server started as root gives its files to its worker's user, who must be
-            # able to reach them.
-            self.front_state = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="front-")))
-            self.front_state.chmod(0o711)
-            self._scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="link-")))
-            self._scratch.chmod(0o711)
-            self._wire_up()
-            before_origin = self._front
-            if self._via is not None:
-                self.second = stack.enter_context(SecondHop(self._front, self._usual, self._via, self._back_s))
-                before_origin = self.second.place
-            wiring.wire_origin(before_origin, self._origin)
-            self._before_origin = before_origin
+            self.front_state, self._scratch = (_made(stack, prefix) for prefix in ("front-", "link-"))
+            network = self._network = stack.enter_context(build(self._topology, self._usual, self._scratch))
+            self._client, self._front, self._origin = (network.hosts[name] for name in (CLIENT, FRONT, ORIGIN))
+            if SECOND in network.hosts:
+                self.second = SecondHop(network, _made(stack, "second-"), self._back_s)
             self._begin_portraits()
             self._stack = stack.pop_all()
         return self
@@ -161,28 +133,19 @@ class Namespaces:
         """Runs Node, and returns the way in which it reads the clock: through the vDSO, or by a system call."""
         return _node_route(tools.programs["node"])
 
-    def _wire_up(self) -> None:
-        self._origin.write_sysctl("net.ipv4.tcp_no_metrics_save", "1")
-        pair.join(self._client, self._link, self._front)
-
-    @property
-    def _places(self) -> Sequence[Namespace]:
-        further = self.second.places if self.second is not None else ()
-        return self._client, self._link, self._front, self._origin, *further
-
     def _begin_portraits(self) -> None:
         """Begins the portraits with the references of this kernel, or with the places' own pictures."""
-        known = _references if self._via is None else {}
-        for place in self._places:
+        known = _references if self.second is None else {}
+        for place in self._network.hosts.values():
             place.portrait.begin(known.get(place.name) or place.picture())
 
     def references(self) -> Mapping[str, SettingsSnapshot]:
         """Returns the pictures of the places, by their names, for places of the same kernel that are made later."""
-        return {place.name: place.picture() for place in self._places}
+        return {name: place.picture() for name, place in self._network.hosts.items()}
 
     def portrayed(self) -> Sequence[Portrayed]:
         """Returns, for each place, the requested and the observed settings."""
-        return [place.portrayed() for place in self._places]
+        return [place.portrayed() for place in self._network.hosts.values()]
 
     def portrayed_beside_loads(self) -> Sequence[Portrayed]:
         """Returns the settings of the two ends of the client's connection."""
@@ -190,23 +153,20 @@ class Namespaces:
 
     def apply_settings(self, scenario: Scenario) -> None:
         """Sets sysctls, and GSO by ip(8). CC may not be settable by sysctl, and is then set once the front runs."""
-        if self.second is not None:
-            self.second.apply_settings(scenario)
-        self._client.write_sysctl(_RMEM, CLIENT_RMEM)
         if scenario.client.is_browser:
             with contextlib.suppress(StepFailed):  # the guest's kernel has no IPv6
                 self._client.write_sysctl(_NO_IPV6, "1")
-        pair.apply_settings(self._client, self._front, scenario.front_settings)
+        self._network.apply_settings()
 
     def settings(self) -> dict[str, Any]:
         """Reads the settings in the front's namespace, and tcp_ecn in the client's namespace."""
         front = self._front
         return {
-            "tcp_ecn": [int(place.read_sysctl(pair.ECN)) for place in (self._client, front)],
-            "lowat": int(front.read_sysctl(pair.LOWAT)),
-            "tcp_wmem": front.read_sysctl(pair.WMEM),
-            "gso_segments": wiring.gso_segments(front),
-            "front_qdisc": wiring.wire_qdisc(front),
+            "tcp_ecn": [int(place.read_sysctl(end_settings.ECN)) for place in (self._client, front)],
+            "lowat": int(front.read_sysctl(end_settings.LOWAT)),
+            "tcp_wmem": front.read_sysctl(end_settings.WMEM),
+            "gso_segments": front.gso_segments(WIRE),
+            "front_qdisc": front.qdisc(WIRE),
         }
 
     @contextmanager
@@ -217,8 +177,8 @@ class Namespaces:
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOST": address, "PORT": str(port)}
         log = origin.folder / "output.log"
         environment |= origin.environment
-        with self._origin.start("the origin", command, log, environment=environment) as process:
-            with self._before_origin.entered():
+        with self._origin.start("the origin", command, log, ProcessSettings(environment=environment)) as process:
+            with self._network.hosts[self._topology.wire(ORIGIN).router].entered():
                 running = wait_for_origin(process, address, port)
             yield running
 
@@ -247,44 +207,23 @@ class Namespaces:
             yield process
 
     def start_link(
-        self, link: Link, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
+        self, shaper: Shaper | None, *, seed: int, folder: Path, interval_ns: int | None
     ) -> AbstractContextManager[ActiveLink]:
-        """Shapes the packets that pass the link's place.
+        """Shapes the packets that pass the link's place. The parameters are those of Hosts.start_link."""
+        return self._network.shaping(LINK, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
 
-        shaper: the shaper; None for netem if the kernel has it, otherwise the ferry. folder: for the journal of the
-        queue. interval_ns: the interval of the queue's samples; None for no samples.
-        """
-        shaped = LinkNamespace(self._link, self._usual, self._scratch / "ferry")
-        return shaped.shaping(link, shaper, seed=seed, folder=folder, interval_ns=interval_ns)
-
-    def calibrate(self, link: Link, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
-        """Calibrates the link between two sockets of this process, in the client's place and in the front's place.
-
-        Returns the result and the number of attempts. pid: the process id of the ferry, if any. Raises Unavailable.
-        """
-        near = End(place=self._client, address=self.addresses.client)
-        far = End(place=self._front, address=self.addresses.front)
-        return front_place.calibrate(near, far, link, tolerance, pid)
+    def calibrate(self, tolerance: Tolerance, pid: int | None) -> tuple[Calibration, int]:
+        """Calibrates the link between two sockets of this process, in the client's place and in the front's place."""
+        return front_place.calibrate(self._network, LINK, tolerance, pid)
 
     def exchange(self) -> None:
         """Makes a connection and sends a datagram from the client to the front, and from the front to the origin."""
-        pair.exchange(self._client, self._front, self.addresses.front)
-        pair.exchange(self._front, self._origin, self.addresses.origin)
+        self._network.exchange(CLIENT, FRONT)
+        self._network.exchange(FRONT, ORIGIN)
 
-    def crossing(
-        self, scenario: Scenario, shaper: Shaper, folder: Path, interval_ns: int | None
-    ) -> AbstractContextManager[ActiveCross]:
+    def crossing(self, shaper: Shaper, folder: Path, interval_ns: int | None) -> AbstractContextManager[ActiveCross]:
         """Runs the cross traffic from a namespace of its own behind the link."""
-        assert scenario.cross_traffic is not None, "the caller has looked"
-        return cross_traffic.crossing(
-            self._client,
-            self._link,
-            scenario.link,
-            scenario.cross_traffic,
-            shaper,
-            folder=folder,
-            interval_ns=interval_ns,
-        )
+        return self._network.crossing(shaper, folder=folder, interval_ns=interval_ns)
 
     @contextmanager
     def sampling(self, front: Process, folder: Path, interval_ns: int | None) -> Iterator[Sampling]:
@@ -322,29 +261,31 @@ class Namespaces:
         assert self._tuner is not None, "LOWAT=auto has a tuner"
         return self._tuner.running(scenario, folder)
 
-    @contextmanager
-    def capturing(self, program: str, folder: Path) -> Iterator[Sequence[Process]]:
+    def capturing(self, program: str, folder: Path) -> AbstractContextManager[Sequence[Process]]:
         """Captures packets on the client's wire to the link, and on the front's wire to the link."""
-        with ExitStack() as stack:
-            taps = []
-            for place, end in (
-                (self._client, packet_capture.ENDS["client"]),
-                (self._front, packet_capture.ENDS["front"]),
-            ):
-                taps.append(stack.enter_context(place.capturing(program, wiring.WIRE, folder / f"{end}.pcap")))
-            yield taps
+        return self._network.capturing(LINK, program, folder)
 
     def start_client(self, command: Sequence[str], log: Path, stdout: int) -> Process:
         """Starts the client in its namespace."""
         if self._forks_client and tuple(command[1:4]) == _FORKED:
             with self._client.entered():
                 return CopiedProcess("the client", partial(_become_client, command), log, stdout)
-        return self._client.start("the client", command, log, stdout=stdout)
+        return self._client.start("the client", command, log, ProcessSettings(stdout=stdout))
 
     def live_sockets(self, client: Process | None) -> EndSockets:
         """Returns what looks at the connections of the places. client: the lab's own client; None for a browser."""
         second = [] if self.second is None else [self.second.place]
         return EndSockets([self._front, *second, self._origin], None if client is None else (self._client, client.pid))
+
+
+def _made(stack: ExitStack, prefix: str) -> Path:
+    """Makes a folder outside the run folder, which ends with the stack.
+
+    A server started as root gives its files to its worker's user, who must be able to reach them.
+    """
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=prefix)))
+    folder.chmod(0o711)
+    return folder
 
 
 def _become_client(command: Sequence[str]) -> int:

@@ -69,6 +69,7 @@ class Netns(HostKernel):
     def places(self, spec: RunSpec, folder: RunFolder) -> AbstractContextManager[Hosts]:
         """Returns places that are network namespaces of this machine's kernel."""
         # Only the process of a run needs this module.
+        from priolab.experiments.hosts.namespaces.experiment_topology import topology_of
         from priolab.experiments.hosts.namespaces.namespaces import Namespaces, tuner_of
 
-        return Namespaces(None, tuner_of(spec, run_label(folder)), via=spec.scenario.via)
+        return Namespaces(topology_of(spec.scenario), None, tuner_of(spec, run_label(folder)))

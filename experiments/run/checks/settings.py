@@ -13,7 +13,7 @@ from priolab.experiments.scenario.scenario import Scenario, Via
 from priolab.netem import qdisc_verification
 from priolab.netem.calibration import Tolerance
 from priolab.netem.link import Link
-from priolab.testbed import pair
+from priolab.testbed import end_settings
 
 _NEVER_NS = 2**63
 _UNSEEN_NS = 3 * 10**9
@@ -62,9 +62,9 @@ def check_hop(scenario: Scenario, via: Via, observed: Mapping[str, Any]) -> None
 def _check_sysctls(
     lowat_bytes: int | None, sndbuf_bytes: int | None, observed: Mapping[str, Any], of: str = ""
 ) -> None:
-    _agree(f"{pair.LOWAT}{of}", lowat_bytes or NO_LIMIT, observed["lowat"])
+    _agree(f"{end_settings.LOWAT}{of}", lowat_bytes or NO_LIMIT, observed["lowat"])
     if sndbuf_bytes is not None:
-        _agree(f"{pair.WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
+        _agree(f"{end_settings.WMEM}{of}", sndbuf_bytes, int(observed["tcp_wmem"].split()[1]))
 
 
 def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -73,7 +73,7 @@ def check_unchanged(before: Mapping[str, Any], after: Mapping[str, Any]) -> None
     For containers, of which the lab has no pictures. before, after: the settings in the front's place, as read then.
     """
     for name, value in after.items():
-        _agree(f"{pair.LOWAT if name == 'lowat' else name} after the loads", before[name], value)
+        _agree(f"{end_settings.LOWAT if name == 'lowat' else name} after the loads", before[name], value)
 
 
 def live_socket_state(sockets: Sequence[SocketSample], processes: Sequence[ProcessSample]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def check_sysctl(scenario: Scenario, processes: Sequence[ProcessSample]) -> None
     asked = scenario.lowat_bytes or NO_LIMIT
     for sample in processes:
         if sample.sysctl_bytes not in (None, asked):
-            raise InvalidRun(f"{pair.LOWAT} while the pages loaded", asked, sample.sysctl_bytes)
+            raise InvalidRun(f"{end_settings.LOWAT} while the pages loaded", asked, sample.sysctl_bytes)
 
 
 def check_record(scenario: Scenario, observed: Mapping[str, Any]) -> None:

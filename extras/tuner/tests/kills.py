@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from priolab.extras.tuner.tests.service import is_gone, tuning
-from priolab.testbed import own_group
+from priolab.testbed import cgroup
 from tests.support.echo import lowat_of, serving, talk
 from tests.support.waiting import until
 from tools.campaigns.reliability import write
@@ -79,7 +79,7 @@ def main() -> int:
     kills = parser.parse_args().kills
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="priority-tuner-")))
-        group = stack.enter_context(own_group(f"priolab-tuner-{os.getpid()}"))
+        group = stack.enter_context(cgroup.own_group(f"priolab-tuner-{os.getpid()}"))
         _, port = stack.enter_context(serving(folder, group))
         clients = [stack.enter_context(_connected(port)) for _ in range(_CLIENTS)]
         ended, killed = _Trial(folder, group, port), _Trial(folder, group, port)

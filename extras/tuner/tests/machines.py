@@ -31,7 +31,7 @@ from priolab.extras.tuner.program import LICENCES, NAME, built, digest
 from priolab.extras.tuner.tests import suites
 from priolab.extras.tuner.tests.in_machine import WAYS
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
-from priolab.testbed import own_group
+from priolab.testbed import cgroup
 from tests.support.echo import serving, talk
 from tests.support.lab import make_lab
 from tests.support.tuner.law import follows
@@ -139,7 +139,7 @@ def _found(suite: str, *, again: bool) -> Found:
 
 def _here() -> Found:
     """Replay the inputs, and check decisions on a live connection, on this machine's kernel and in the lab's guest."""
-    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name, own_group("tuner-machines") as group:
+    with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name, cgroup.own_group("tuner-machines") as group:
         folder, told = Path(name), list[Decision]()
         _furnish(folder, "")
         with (

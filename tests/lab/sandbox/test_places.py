@@ -1,4 +1,4 @@
-"""More than two places, each with its link, and both families of addresses."""
+"""More than two hosts, each with its link, and both families of addresses."""
 
 import sys
 from collections.abc import Mapping
@@ -109,7 +109,7 @@ def test_each_place_has_its_link(
 
 @pytest.mark.parametrize("family", _ADDRESSES)
 def test_it_repeats(here: Path, family: str) -> None:
-    """Two new guests give the same output, counts and packets; no place sends packets of its own."""
+    """Two new guests give the same output, counts and packets; no host sends packets of its own."""
     done = []
     with _sandbox(here, family, JITTER="5ms", LOSS="1%") as sandbox:
         for name in ("first", "again"):
@@ -144,7 +144,7 @@ def test_the_congestion_control(here: Path, fabric: str) -> None:
         assert sandbox.run(ask).check().out == "cubic reno\n"
 
 
-def test_sixteen_places(here: Path) -> None:
+def test_sixteen_hosts(here: Path) -> None:
     """The last of sixteen is reached as the first is."""
     places = {f"p{number}": Host() for number in range(13)} | {"phone": Host(f"{sys.executable} accept.py")}
     with Sandbox(hosts=places, wait={"phone": "any"}, folder=here) as sandbox:
@@ -153,7 +153,7 @@ def test_sixteen_places(here: Path) -> None:
 
 
 def test_endings(here: Path) -> None:
-    """A place whose program fails does not end the run, but one that is waited for, or is not found, does."""
+    """A host whose program fails does not end the run, but one that is waited for, or is not found, does."""
     with pytest.raises(ScenarioError, match=r"^host=tablet is not allowed; allowed: client, server, phone$"):
         Sandbox(hosts={"phone": ""}, wait={"tablet": 80})
     with pytest.raises(ScenarioError, match=r"^phone\.CC=bbr is not allowed; allowed: the knobs of a link: "):
@@ -164,11 +164,11 @@ def test_endings(here: Path) -> None:
         assert result.written("phone", "out") == b"no luck\n"
     with (
         Sandbox(hosts={"phone": ["sh", "-c", "echo no luck; exit 4"]}, wait={"phone": "any"}, folder=here) as sandbox,
-        pytest.raises(LabError, match=r"the place phone ended with exit code 4 before it listened: no luck$"),
+        pytest.raises(LabError, match=r"the host phone ended with exit code 4 before it listened: no luck$"),
     ):
         sandbox.run("true")
     with (
         Sandbox(hosts={"phone": "nothing"}, folder=here) as sandbox,
-        pytest.raises(LabError, match=r"the place phone's program nothing is not found; install it, such as "),
+        pytest.raises(LabError, match=r"the host phone's program nothing is not found; install it, such as "),
     ):
         sandbox.run("true")

@@ -224,7 +224,7 @@ def test_a_client_that_spins_leaves_turns(here: Folder) -> None:
 
 
 def test_both_outputs(here: Folder) -> None:
-    """With --both each line has its place, in the order in which the programs wrote."""
+    """With --both each line has its host, in the order in which the programs wrote."""
     server = "sh -c 'echo one; sleep 2; echo three; sleep 9'"
     out = here.out("--both", "--wait-port", "none", "--server", server, "--", "sh", "-c", "sleep 1; echo two; sleep 2")
     assert out.splitlines() == ["server| one", "client| two", "server| three"]

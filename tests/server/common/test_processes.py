@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import StepFailed
-from priolab.common.process.processes import Process, run, wait_until
+from priolab.common.process.processes import Process, ProcessSettings, run, wait_until
 from priolab.common.process.search_path import search_path
 
 _SOON_S = 5.0
@@ -53,7 +53,9 @@ def test_a_program_is_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("TZ", "Asia/Kathmandu")
     assert run(["sh", "-c", "echo $TZ"], step="looking") == "UTC\n"
     for environment in (None, {"PATH": os.environ["PATH"]}):
-        with Process("the program", ("sleep", "60"), tmp_path / "log", environment=environment) as process:
+        with Process(
+            "the program", ("sleep", "60"), tmp_path / "log", ProcessSettings(environment=environment)
+        ) as process:
             assert b"TZ=UTC" in Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
 
 

@@ -11,7 +11,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from priolab.common.process.processes import Process
+from priolab.common.process.processes import Process, ProcessSettings
 from priolab.experiments.hosts.namespaces.front_root import mounted, started_in
 
 _PATIENCE_S = 20.0
@@ -28,7 +28,8 @@ def main() -> None:
     readable = [folder for folder in [shared.with_name("readable")] if folder.exists()]
     with mounted(root, [shared], readable) as place:
         during, names = _mounts(), sorted(path.name for path in place.iterdir())
-        with started_in(place, os.environ, partial(Process, "the command"), sys.argv[4:], log) as process:
+        own = ProcessSettings(environment=os.environ, root=place)
+        with started_in(own, partial(Process, "the command"), sys.argv[4:], log) as process:
             process.wait(_PATIENCE_S)
             succeeded = process.succeeded
     seen = {"succeeded": succeeded, "names": names, "mounts": [before, during, _mounts()], "left": place.exists()}

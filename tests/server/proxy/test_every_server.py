@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.descriptors import process_ids, stat
-from priolab.common.process.processes import Process, wait_until
+from priolab.common.process.processes import Process, ProcessSettings, wait_until
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import ask
 from priolab.proxy.server import catalogue
@@ -90,7 +90,7 @@ def test_an_ordinary_user_can_run_it(server: str) -> None:
             def start(command: tuple[str, ...], log: Path) -> Process:
                 for written in (settings.config, settings.log) if user else ():
                     os.chown(written, _NOBODY, _NOBODY)
-                return Process(server, [*user, *command], log, environment=environment)
+                return Process(server, [*user, *command], log, ProcessSettings(environment=environment))
 
             with front.running(start):
                 assert ask((settings.address, settings.port), NAME, settings.certificates.ca, "/", timeout_s=5) == "200"

@@ -9,9 +9,9 @@ import pytest
 
 from priolab.common.errors import StepFailed
 from priolab.common.formats.files import write_json
+from priolab.experiments.hosts.experiment_hosts import FRONT_PORT
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.run.segments import finish
-from priolab.testbed.topology.active import FRONT_PORT
 
 _PORT, _OTHER = 40_001, 40_002
 _AHEAD_NS = 10**18

@@ -1,4 +1,4 @@
-"""What programs wrote, and the packets of both places, as files."""
+"""What programs wrote, and the packets of both hosts, as files."""
 
 import os
 import struct
@@ -8,7 +8,7 @@ from priolab.testbed.sandbox import pcapng
 from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader, OutputWriter
 from priolab.testbed.sandbox.target import Target
 
-_PLACES = ["client", "server", "phone"]
+_HOSTS = ["client", "server", "phone"]
 _FRAMES = [
     OutputFrame(at_ns=0, place="server", stream="out", data=b"ready\n"),
     OutputFrame(at_ns=7, place="client", stream="err", data=b"\x00\xff"),
@@ -20,9 +20,9 @@ _FRAMES = [
 def test_frames_are_read_as_they_were_written(tmp_path: Path) -> None:
     """A reader gets each frame once, when it is whole."""
     file, grown = tmp_path / "said", tmp_path / "grown"
-    reader = OutputReader(file, _PLACES)
+    reader = OutputReader(file, _HOSTS)
     assert list(reader.read()) == []
-    with OutputWriter(grown, _PLACES) as writer:
+    with OutputWriter(grown, _HOSTS) as writer:
         for frame in _FRAMES:
             writer.write(frame)
     data = grown.read_bytes()
@@ -39,7 +39,7 @@ def _pcap(*packets: tuple[int, int, bytes]) -> bytes:
 
 
 def test_captures_are_joined_by_time(tmp_path: Path) -> None:
-    """The packets of both places are in the order of their times, each with its interface."""
+    """The packets of both hosts are in the order of their times, each with its interface."""
     client, server = (tmp_path / name for name in ("client.pcap", "server.pcap"))
     client.write_bytes(_pcap((1, 5, b"late"), (1, 9, b"later")))
     server.write_bytes(_pcap((1, 4, b"early!")))

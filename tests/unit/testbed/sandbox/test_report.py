@@ -90,8 +90,8 @@ def test_as_json() -> None:
     assert report.document(_spec(), Outcome(ending=Ending.FAILED))["goodput_down_bit_s"] is None
 
 
-def test_further_places() -> None:
-    """Each place has a line with what came toward it from all others, and what came from it."""
+def test_further_hosts() -> None:
+    """Each host has a line with what came toward it from all others, and what came from it."""
     beside = {
         "server": Beside(down=Direction(bytes=700, dropped=2), longest_queue=9),
         "phone": Beside(up=Direction(bytes=600, dropped=1), longest_queue=0),

@@ -16,8 +16,8 @@ from priolab.testbed.sandbox.sandbox import Sandbox
 from priolab.testbed.sandbox.session import RunRequest, environment_of
 from priolab.testbed.sandbox.spec import ENVIRONMENT, SandboxSpec
 
-_PHONE = ("--place", "phone", "call")
-_FIFTEEN = [word for number in range(15) for word in ("--place", f"p{number}", "")]
+_PHONE = ("--place", "phone", "call")  # the older name of --host
+_FIFTEEN = [word for number in range(15) for word in ("--host", f"p{number}", "")]
 
 
 def request(monkeypatch: pytest.MonkeyPatch, *words: str) -> RunRequest:
@@ -45,12 +45,12 @@ def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> N
     assert asked.spec.way.link.delay_ns == 10**9
 
 
-def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Places have numbers and addresses in the order in which they are given, and knobs of their links."""
+def test_further_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hosts have numbers and addresses in the order in which they are given, and knobs of their links."""
     asked = request(
         monkeypatch,
-        *("RATE=1mbit", "server.QUEUE=7", "phone.DELAY=80ms", "--server", "serve", "--place", "phone", "call 'a b'"),
-        *("--place", "empty", "", "--wait-port", "80", "--wait-port", "phone:any", "--set", "empty.net.core.x=1"),
+        *("RATE=1mbit", "server.QUEUE=7", "phone.DELAY=80ms", "--server", "serve", "--host", "phone", "call 'a b'"),
+        *("--host", "empty", "", "--wait-port", "80", "--wait-port", "phone:any", "--set", "empty.net.core.x=1"),
         *("--", "true"),
     ).spec
     assert asked.addresses == {
@@ -87,13 +87,13 @@ def test_further_places(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--wait-port", "0", "--", "true"], "--wait-port=0 is not allowed; allowed: a port"),
         (["--limit", "soon", "--", "true"], "--limit=soon is not allowed"),
         (["--memory", "64m", "--", "true"], "--memory=64m is not allowed; allowed: a size from 128m to 64g"),
-        (["--place", "Phone", "", "--", "true"], "--place=Phone is not allowed; allowed: a host name"),
-        (["--place", "my.phone", "", "--", "true"], "--place=my.phone is not allowed; allowed: a host name"),
-        (["--place", "server", "", "--", "true"], "--place=server is not allowed; allowed: a name of its own"),
-        ([*_PHONE, *_PHONE, "--", "true"], "--place=phone is not allowed; allowed: a name of its own"),
-        ([*_FIFTEEN, "--", "true"], "--place=p14 is not allowed; allowed: 16 places in all"),
-        (["--place", "phone", "'", "--", "true"], "--place=' is not allowed; allowed: words"),
-        (["phone.RATE=1mbit", "--", "true"], "phone.RATE=1mbit is not allowed; allowed: PLACE.NAME=VALUE with a place"),
+        (["--host", "Phone", "", "--", "true"], "--host=Phone is not allowed; allowed: a host name"),
+        (["--host", "my.phone", "", "--", "true"], "--host=my.phone is not allowed; allowed: a host name"),
+        (["--host", "server", "", "--", "true"], "--host=server is not allowed; allowed: a name of its own"),
+        ([*_PHONE, *_PHONE, "--", "true"], "--host=phone is not allowed; allowed: a name of its own"),
+        ([*_FIFTEEN, "--", "true"], "--host=p14 is not allowed; allowed: 16 hosts in all"),
+        (["--host", "phone", "'", "--", "true"], "--host=' is not allowed; allowed: words"),
+        (["phone.RATE=1mbit", "--", "true"], "phone.RATE=1mbit is not allowed; allowed: HOST.NAME=VALUE with a host"),
         (["client.RATE=1mbit", "--", "true"], "client.RATE=1mbit is not allowed"),
         ([*_PHONE, "phone.CC=bbr", "--", "true"], "phone.CC=bbr is not allowed; allowed: the knobs of a link: RATE,"),
         ([*_PHONE, "phone.RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
@@ -136,7 +136,7 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """At a terminal the client has one of its size and kind, and no limit on this machine's clock but one that is set.
 
-    With --both there is none, as each line has its place.
+    With --both there is none, as each line has its host.
     """
     assert request(monkeypatch, "--", "bash").spec.terminal is None
     monkeypatch.setattr("priolab.testbed.sandbox.terminal.is_here", lambda: True)
@@ -179,16 +179,16 @@ def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp
     """A guest reads the spec from its folder."""
     from priolab.testbed.sandbox.spec import Files
 
-    places = ("--ipv6", "--place", "phone", "call me", "phone.LOSS=1%", "--wait-port", "phone:80")
+    further = ("--ipv6", "--host", "phone", "call me", "phone.LOSS=1%", "--wait-port", "phone:80")
     spec = request(
-        monkeypatch, "RATE=1mbit", *places, "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c"
+        monkeypatch, "RATE=1mbit", *further, "--set", "client.net.ipv4.tcp_sack=0", "--server", "s", "--", "c"
     ).spec
     spec.write(Files(tmp_path / "spec"))
     assert SandboxSpec.read(Files(tmp_path / "spec")) == spec
 
 
-def test_what_places_write_is_marked(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    """With further places the lines beside the client's have their places, on the screen and in the server's file."""
+def test_what_hosts_write_is_marked(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """With further hosts the lines beside the client's have their hosts, on the screen and in the server's file."""
     frames = [
         OutputFrame(at_ns=1, place="server", stream="out", data=b"re"),
         OutputFrame(at_ns=2, place="phone", stream="out", data=b"ring\n"),

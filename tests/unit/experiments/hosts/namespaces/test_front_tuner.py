@@ -8,10 +8,10 @@ import pytest
 
 from priolab.common.errors import Unavailable
 from priolab.common.tuning import TunerKind
-from priolab.experiments.hosts.namespaces import front_tuner
 from priolab.experiments.hosts.namespaces.front_tuner import FrontTuner, tuning
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.proxy.tuner import libbpf
+from priolab.testbed.topology import cgroup
 from priolab.testbed.topology.cgroup import group_of
 
 
@@ -23,7 +23,7 @@ def _no_group(_: str) -> Iterator[Path]:
 
 def test_without_a_cgroup(monkeypatch: pytest.MonkeyPatch) -> None:
     """The front does not start, and the error has the remedy."""
-    monkeypatch.setattr(front_tuner, "own_group", _no_group)
+    monkeypatch.setattr(cgroup, "own_group", _no_group)
     said = "here: the front gets no cgroup: no cgroup2 can be mounted; run as root, use FABRIC=virtual"
     with pytest.raises(Unavailable, match=said), FrontTuner(TunerKind.BPF, "name").group():
         pass

@@ -1,8 +1,8 @@
-"""Addresses of places."""
+"""Addresses of hosts."""
 
 from ipaddress import IPv6Interface, IPv6Network
 
-from priolab.testbed.topology.wiring import ipv6_of
+from priolab.testbed.topology.topology import ipv6_of
 
 
 def test_an_address_of_ipv6_has_the_numbers_of_ipv4() -> None:
