@@ -42,10 +42,16 @@ def test_a_list_of_names() -> None:
 
 
 def test_an_experiment_outside_of_its_places() -> None:
-    """`priolab run` makes certificates, with cryptography. The process of a run makes places and loads pages."""
+    """`priolab run` reads its words first. Experiments make certificates, with cryptography. A run's process makes
+    places and loads pages.
+    """
     found = imported(f"from priolab.experiments.cli import command_line; command_line(['run'])\n{FABRICS}")
+    assert found & SLOW == set()
+    assert not any(name.startswith("priolab.analysis.records") for name in found)
+    found = imported("import priolab.experiments.run_command, priolab.experiments.execution.experiment")
     assert found & SLOW == {"cryptography"}
     assert not found & {
+        "priolab.analysis.loads.findings",  # evaluates runs, which are at work before it is imported
         "priolab.client.load_scheduler",
         "priolab.proxy.front",
         "priolab.experiments.hosts.namespaces.namespaces",
