@@ -75,7 +75,7 @@ _RESOLVER = f"nameserver {ADDRESSES.front}\n"
 
 
 class View:
-    """What the programs see. A context manager. home: their HOME."""
+    """The files that the programs see. A context manager. home: their HOME."""
 
     def __init__(self, spec: SandboxSpec, own: Path) -> None:
         """Makes it. own: a folder for files of the lab, of which the programs see those named above.

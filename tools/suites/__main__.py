@@ -59,7 +59,7 @@ EDITIONS = (
 
 @dataclass(kw_only=True)
 class Turn:
-    """What happens in a tree for one user. kernel, clocks: set when the next one need not wait any longer.
+    """A user's turn in a tree. kernel, clocks: set when the next one need not wait any longer.
 
     kernel: for the guest kernel. clocks: for the tests that keep all processors busy.
     """

@@ -1,4 +1,4 @@
-"""What the story and the talk state: each number, order, place and colour has claims, and claims can fail."""
+"""Claims of the story and the talk: each number, order, place and colour has some, and they can fail."""
 
 import re
 from pathlib import Path
