@@ -253,10 +253,6 @@ def _tests(turn: Turn, within: Path, passed: Path | None) -> None:
             shutil.copyfile(file, notes / f"{turn.tree.suite}-{turn.user}-{number}")
 
 
-def _of_set_up(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if line.startswith("setup: "))
-
-
 def _look_for_clocks(turn: Turn, log: Path) -> None:
     """Let the next one's tests begin when this one's tests on real clocks do: these leave processors idle."""
     while not turn.clocks.wait(1):

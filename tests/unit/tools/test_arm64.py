@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tools.campaigns.arm64 import differences, table
-from tools.suites.tree import foreign_in, trees_in
+from tools.suites.tree import Tree, foreign_in
 
 
 def _arm(verdict: str, first_byte_ms: float, status: str = "ok", reason: str = "") -> Mapping[str, Any]:
@@ -43,7 +43,7 @@ def test_the_table() -> None:
 
 def test_architectures_have_file_systems_of_their_own(tmp_path: Path) -> None:
     """The file system for arm64 is not the one that this machine's programs run in."""
-    own, foreign = trees_in(tmp_path, "bookworm"), foreign_in(tmp_path, "bookworm")
+    own, foreign = Tree(suite="bookworm", folder=tmp_path / "bookworm"), foreign_in(tmp_path, "bookworm")
     assert own.bare != foreign.bare
     assert foreign.bare.parent == foreign.folder
     assert foreign.entering[-len(own.entering) :] == own.entering
