@@ -1,8 +1,6 @@
 """Verdicts on what the client asked for, by pages that are unlike those of the catalogue. All runs share a guest."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -53,31 +51,26 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     return together(folder, arms, "LOWAT=none", "RELOADS=0", "SAMPLE=100ms")
 
 
-def _arm(done: Done, name: str) -> Mapping[str, Any]:
-    assert done.code == 0, done.trouble
-    return done.arm(name)
-
-
 def test_the_one_that_fares_worst_counts(done: Done) -> None:
     """The first of two important resources comes after all other bytes: verdict and ledger are about it.
 
     The second waits for the first, and has the link to itself.
     """
-    arm = _arm(done, "two-important")
+    arm = done.ok_arm("two-important")
     assert (arm["verdict"], arm["focal"], arm["ledger"]["focal"]) == ("inverted", "first", "first")
     assert arm["first_byte_ms"] > 2 * arm["available_ms"]
 
 
 def test_equal_priorities_ask_for_no_order(done: Done) -> None:
     """An important resource with the same priority as the other was not asked for first."""
-    arm = _arm(done, "equal")
+    arm = done.ok_arm("equal")
     assert arm["verdict"] == "undecided"
     assert arm["verdict_reason"].startswith("the client asked for no order: its signals put the script neither before")
 
 
 def test_an_important_resource_that_was_to_come_last(done: Done) -> None:
     """If the other resource has the higher priority and comes first, the order asked for was kept."""
-    arm = _arm(done, "behind")
+    arm = done.ok_arm("behind")
     assert arm["verdict"] == "kept"
     assert arm["verdict_reason"].startswith("the photo was asked for first: ")
 
@@ -85,7 +78,7 @@ def test_an_important_resource_that_was_to_come_last(done: Done) -> None:
 @pytest.mark.parametrize(("page", "name", "kib"), [("one-file", "file", 300), ("alone", "answer", 100)])
 def test_a_file_alone(done: Done, page: str, name: str, kib: int) -> None:
     """A page with nothing beside its important resource has no order, and shows when it was complete."""
-    arm = _arm(done, page)
+    arm = done.ok_arm(page)
     assert (arm["verdict"], arm["others_last_byte_ms"], arm["ledger"]) == ("undecided", None, None)
     assert arm["verdict_reason"] == f"nothing was loaded beside the {name}, so there is nothing to compare"
     assert arm["important_last_byte_ms"] > kib * 1024 / 128
@@ -93,7 +86,7 @@ def test_a_file_alone(done: Done, page: str, name: str, kib: int) -> None:
 
 def test_an_order_that_was_kept_late(done: Done) -> None:
     """The reason of `kept` says how late the order was kept, if LOWAT does not explain the needless bytes."""
-    arm = _arm(done, "late")
+    arm = done.ok_arm("late")
     assert arm["verdict"] == "kept"
     needless_kib = arm["oracle"]["inversion_bytes"] / 1024
     late_s = arm["oracle"]["inversion_ms"] / 1000
