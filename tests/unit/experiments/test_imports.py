@@ -28,6 +28,21 @@ def test_what_starts_quickly(code: str) -> None:
     assert imported(code) & SLOW == set()
 
 
+@pytest.mark.parametrize(
+    ("code", "most"),
+    [
+        ("import priolab", 3),
+        ("import priolab.experiments.cli", 22),
+        ("from priolab.experiments.cli import main; main(['list'])", 90),
+        ("from priolab.experiments.cli import command_line; command_line(['run'])", 150),
+    ],
+)
+def test_the_budget_of_imports(code: str, most: int) -> None:
+    """Each start of the lab imports at most so many modules of its own: of `priolab run`, before it reads its words."""
+    found = [name for name in imported(code) if name.partition(".")[0] == "priolab"]
+    assert len(found) <= most, sorted(found)
+
+
 def test_a_list_of_names() -> None:
     """`priolab list` imports nothing that searches or fetches programs, makes links, or shows arms at work."""
     found = imported("from priolab.experiments.cli import main; main(['list'])")
