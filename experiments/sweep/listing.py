@@ -42,8 +42,8 @@ def show(options: Namespace, report: Report) -> int:
         show_expansion(options.words, report)
         return 0
     entries = catalogue().values()
-    plain = [line for entry in entries if not entry.card for line in _lines_of(entry)]
-    cards = [line for entry in entries if entry.card for line in _lines_of(entry)]
+    plain = [line for entry in entries if not entry.card for line in lines_of(entry)]
+    cards = [line for entry in entries if entry.card for line in lines_of(entry)]
     report.lines([*plain, "", "[bold underline]ways to spoil the effect of LOWAT[/]", *cards])
     report.say("\npages", "bold")
     for name, title in page_titles().items():
@@ -52,7 +52,7 @@ def show(options: Namespace, report: Report) -> int:
     return 0
 
 
-def _lines_of(entry: Entry) -> Iterator[str]:
+def lines_of(entry: Entry) -> Iterator[str]:
     """Yields the lines about a named scenario, in rich's markup."""
     yield f"[bold]{shown(entry.name)}[/]  {shown(joined_words(entry.knobs))}"
     yield f"    {shown(ended(entry.title))}"

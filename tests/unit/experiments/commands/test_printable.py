@@ -5,6 +5,7 @@ import pytest
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.printable import ended, printable
 from priolab.experiments.scenario.named import Entry
+from priolab.experiments.sweep.listing import lines_of
 
 
 @pytest.mark.parametrize(
@@ -33,7 +34,7 @@ def test_a_sentence_has_one_end(text: str, sentence: str) -> None:
 
 def test_no_sentence_of_the_list_has_two_ends(capsys: pytest.CaptureFixture[str]) -> None:
     """Titles and expectations of people's own may end with a question mark or a full stop."""
-    Report().catalogue({"mine": Entry(name="mine", title="Is it late at all?", expect="It is.", knobs={})})
+    Report().lines(lines_of(Entry(name="mine", title="Is it late at all?", expect="It is.", knobs={})))
     assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:3]] == [
         "Is it late at all?",
         "Expect: It is.",
