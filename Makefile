@@ -7,6 +7,8 @@
 
 PYTHON ?= python3
 PRIOLAB := .venv/bin/priolab
+# The part of the set-up for a command that needs no program of this machine if it runs in containers.
+here = $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(1))
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
 # no_knobs are not knobs; make exports them to its commands. BASE and SUITE are for images and suites (USER, NEW, ONLY and
 # ALONE for the commands tried there), MIRROR for Debian's packages, PASSED for tests, KERNEL for the guest kernel, UPGRADE
@@ -61,20 +63,20 @@ kernel: ## build the guest kernel into ~/.cache/priolab, once (some minutes; KER
 kernel-archive: kernel ## pack the guest kernel into a file, with which other machines need no build (KERNEL=FILE#sha256=...)
 	@$(PRIOLAB) kernel --archive
 
-experiment: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-experiment) ## run an experiment: an arm with LOWAT unset, and an arm with the LOWAT given
-	@$(PRIOLAB) run --from-make
+experiment: ## run an experiment: an arm with LOWAT unset, and an arm with the LOWAT given
+	@experiments/setup/setup.sh $(call here,experiment) -- run --from-make
 
-sweep: $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,setup-sweep) ## run every combination of the given values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
-	@$(PRIOLAB) sweep --from-make
+sweep: ## run every combination of the given values: make sweep LOWAT=none,4096,16384 CC=cubic,bbr REPEAT=3
+	@experiments/setup/setup.sh $(call here,sweep) -- sweep --from-make
 
-show: environment ## show the newest experiment's results again
-	@$(PRIOLAB) show
+show: ## show the newest experiment's results again
+	@experiments/setup/setup.sh environment -- show
 
-list: environment ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=NAME)
-	@$(PRIOLAB) list
+list: ## list the named scenarios (SCENARIO=NAME) and sweeps (SWEEP=NAME)
+	@experiments/setup/setup.sh environment -- list
 
-doctor: environment ## show what the lab can do on this machine, and what is missing for the rest
-	@$(PRIOLAB) doctor
+doctor: ## show what the lab can do on this machine, and what is missing for the rest
+	@experiments/setup/setup.sh environment -- doctor
 
 test: ## run the core's tests, with nginx and Node, in the guest and on real clocks (five minutes); then list the slowest and the failed ones
 	@experiments/setup/setup.sh test TESTS=core

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """How a command has ended."""
+    """Exit code of a command."""
 
     OK = 0
     """All that was asked for is done, and every run is ok."""

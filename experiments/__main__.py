@@ -25,6 +25,29 @@ def main() -> int:
     return guarded(_command)
 
 
+def set_up() -> int:
+    """Sets this machine up, as the words before `--` say; then carries out the command after it. Returns the exit code.
+
+    setup.sh starts this function, if it can with the Python environment's interpreter. Then the command is carried out
+    in the same process. A new environment's packages are only found by a new one.
+    """
+    from priolab.common.home import ROOT
+    from priolab.experiments.commands import setup
+
+    words, command = sys.argv[1:], []
+    if "--" in words:
+        words, command = words[: words.index("--")], words[words.index("--") + 1 :]
+    is_prepared = setup.is_environment()
+    code = setup.main(words)
+    if code or not command:
+        return code
+    if not is_prepared:
+        os.execv(ROOT / ".venv" / "bin" / "priolab", ["priolab", *command])  # noqa: S606
+    sys.argv[1:] = command
+    sys.path.remove("")  # the checkout's folder, whose packages have other names
+    return main()
+
+
 def guarded(program: Callable[[], int]) -> int:
     """Calls a function that imports what it needs and handles signals then; returns its result, the exit code."""
     _from_now_on(_end)

@@ -3,21 +3,18 @@
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Sequence
 
-from priolab.analysis.records.runs import load_experiment
-from priolab.analysis.reports.summary import summarize
 from priolab.common.exit_codes import exit_code
+from priolab.common.process.interruption import held_back
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.drawing import drawing, no_figures, timeline
 from priolab.experiments.commands.first_run import FirstRun, build_afterwards, first_run
 from priolab.experiments.commands.guest_kernel import built_kernel
 from priolab.experiments.commands.options import add_words, given_words
 from priolab.experiments.execution.cli_request import RUN_KNOBS, RunKnob, request_from
-from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.results.run_folder import wrecks
 from priolab.experiments.scenario.knob import Knob
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import catalogue
-from priolab.experiments.sweep.folder import wreck_in_words
 
 _EXAMPLES = """\
 examples:
@@ -63,18 +60,25 @@ def run(options: Namespace, report: Report) -> int:
     else:
         first = FirstRun(request=request_from(words), builds_afterwards=False)
     request = first.request
-    for wreck in wrecks(request.results):
-        report.say(wreck_in_words(wreck), "yellow")
-    report.announce(request)
     lack = no_figures()
     with drawing(
         wanted=lack is None and request.run_settings.fabric.virtual_clock and not options.print_folder
     ) as soon:
+        for wreck in wrecks(request.results):
+            from priolab.experiments.sweep.folder import wreck_in_words
+
+            report.say(wreck_in_words(wreck), "yellow")
+        report.announce(request)
+        with held_back():  # what takes long to import comes here, beside the drawing process and the arms
+            from priolab.experiments.execution.experiment import run_experiment
         with report.progress(request) as progress:
             folder = run_experiment(request, progress)
         options.kept = lambda: f"{folder} is complete, but its picture is not drawn"
         if soon is not None:
             soon.begin(folder)
+        with held_back():
+            from priolab.analysis.records.runs import load_experiment
+            from priolab.analysis.reports.summary import summarize
         experiment = load_experiment(folder)
         if options.print_folder:
             print(folder)

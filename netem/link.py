@@ -47,7 +47,7 @@ class Qdisc(StrEnum):
 
     @property
     def counts(self) -> str:
-        """What the kernel counts for the limit of the discipline; memory is not proportional to the packets' bytes."""
+        """The unit of the discipline's limit in the kernel; memory is not proportional to the packets' bytes."""
         return "memory, not bytes of packets" if self is Qdisc.CAKE else "packets"
 
 

@@ -3,13 +3,14 @@
 clang.txt, beside the tuner's object, has the version of the compiler. This version of clang gives the same bytes again.
 """
 
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shutil import which
 
 from priolab import common
+from priolab.common.errors import LabError, Unavailable
+from priolab.common.process import processes
 from priolab.proxy import calls
 from priolab.proxy.tuner import in_kernel
 
@@ -24,34 +25,28 @@ PROGRAMS: Mapping[Path, tuple[Path, Sequence[str]]] = {
 VERSION = in_kernel.PROGRAM.with_name("clang.txt")
 _MACHINE = ("-target", "bpf", "-mcpu=v3", "-D__x86_64__", "-idirafter/usr/include/x86_64-linux-gnu")
 _WORDS = (*_MACHINE, "-O2", "-g", "-Wall", "-Wextra", "-Werror")
+_STEP = "compiling BPF programs"
 _TOOLS = ("clang", "llvm-strip")
 
 
 def compile_into(made: Path, source: Path, more: Sequence[str] = ()) -> None:
-    """Compiles a source into `made`. Of debugging information keeps BTF, which loaders need. Raises RuntimeError."""
+    """Compiles a source into `made`. Of debugging information keeps BTF, which loaders need. Raises LabError."""
     clang, strip = map(_installed, _TOOLS)
     nameless = (f"-ffile-prefix-map={source.parent}=.", "-ffile-compilation-dir=.")  # of this machine's folders
-    _run(clang, *_WORDS, *nameless, *more, "-c", str(source), "-o", str(made))
-    _run(strip, "-g", str(made))
+    processes.run([clang, *_WORDS, *nameless, *more, "-c", str(source), "-o", str(made)], step=_STEP)
+    processes.run([strip, "-g", str(made)], step=_STEP)
 
 
 def version() -> str:
-    """Returns the version of the installed clang. Raises RuntimeError."""
-    return _run(_installed(_TOOLS[0]), "--version").splitlines()[0]
+    """Returns the version of the installed clang. Raises LabError."""
+    return processes.run([_installed(_TOOLS[0]), "--version"], step=_STEP).splitlines()[0]
 
 
 def _installed(name: str) -> str:
     found = which(name)
     if found is None:
-        raise RuntimeError(f"{name} is not installed; install clang, llvm and libbpf-dev, as in Debian 12")
+        raise Unavailable(name, "it is not installed", "install clang, llvm and libbpf-dev, as in Debian 12")
     return found
-
-
-def _run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise RuntimeError(f"{command[0]} failed: {done.stderr.strip()}")
-    return done.stdout
 
 
 def main() -> int:
@@ -60,7 +55,7 @@ def main() -> int:
         for made, (source, more) in PROGRAMS.items():
             compile_into(made, source, more)
         VERSION.write_text(f"{version()}\n")
-    except (OSError, RuntimeError) as error:
+    except (OSError, LabError) as error:
         print(f"make bpf: {error}", file=sys.stderr)
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""What two sides of a load got while the front had bytes of both: the share that came, and the share asked for. Pure.
+"""Competition of two sides of a load while the front had bytes of both: the shares that came and were asked for. Pure.
 
 The client asked for the *high* side before the *low* side, or for a larger share of it.
 

@@ -35,17 +35,6 @@ class Bound:
     sooner: tuple[str, ...] = ()
 
 
-def _held_ns(page: Page, resource: Resource) -> int:
-    """Returns the time that the page's delays and waits alone take until the origin has a resource."""
-    held_ns = sum(each.wait_ns + each.last_ns for each in page.before(resource))
-    return held_ns + resource.wait_ns + resource.first_ns
-
-
-def latest_important(page: Page) -> Resource:
-    """Returns the important resource that the origin would have last if only the page's own delays took time."""
-    return max(page.important, key=lambda each: _held_ns(page, each))
-
-
 def bound(
     page: Page, focal: Resource, scenario: ScenarioRecord, rate: Rate | None, sooner: Sequence[Resource] = ()
 ) -> Bound:

@@ -155,7 +155,7 @@ class Transit:
         return replace(recovery, ns=min(recovery.ns, stalled_ns + looks.off_ns + recovery.uncertainty_ns))
 
     def _among_others(self) -> dict[Layer, Estimate]:
-        """With cross traffic the queue has two parts, of which the samples tell each by itself."""
+        """Splits the queue in two with cross traffic, because samples tell each part by itself."""
         lost = self._lost_among_others()
         if lost is not None:
             return lost

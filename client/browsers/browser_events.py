@@ -198,7 +198,7 @@ class AccountWriter:
             self._made.trouble = LoadFailed(f"load {self._load} of {self._plan.loads}: {reason}")
 
     def conclude(self) -> None:
-        """Nothing more happened. Finds out if all loads are complete."""
+        """Ends the record, and finds out if all loads are complete."""
         self._made.requests = list(self._streams.values())
         if self._load < self._plan.loads:
             self._load += 1

@@ -27,7 +27,6 @@ from priolab.common.formats.plan import Plan
 
 _LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)")
 _START_S = 120.0
-_LATE_S = 30.0
 _END_S = 20.0
 _REQUEST = "network.beforeRequestSent"
 _LOG = "browser.log"

@@ -25,7 +25,7 @@ _LEAST_MB = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class Downloads:
-    """What a set-up downloads.
+    """Downloads of a set-up.
 
     debian_bytes: the size of Debian's packages; None if apt does not tell it. python: the extras to install, the lab
     itself as an empty text. source: True to fetch the source of Linux. compiles: True to compile the guest kernel.

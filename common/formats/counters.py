@@ -31,7 +31,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Negotiated:
-    """What a connection has from its handshake, as the front's kernel tells it (struct tcp_info, <linux/tcp.h>).
+    """Properties of a connection from its handshake, as the front's kernel tells them (struct tcp_info, <linux/tcp.h>).
 
     options: the bits TCPI_OPT_*. send_scale, receive_scale: the shifts of the client's and the front's window.
     mss_bytes, advertised_mss_bytes: the payload of a full segment, sent and received. cwnd_segments, ssthresh_segments:

@@ -185,7 +185,7 @@ class ScenarioRecord:
 
     @property
     def unusual(self) -> Iterator[str]:
-        """Each of the fields that figures name and that has another value than usual, such as `NATIVE=on`."""
+        """The fields that figures name and that have another value than usual, such as `NATIVE=on`."""
         for each in fields(ScenarioRecord):
             if "knob" in each.metadata and (value := getattr(self, each.name)) != each.metadata["usual"]:
                 yield f"{each.metadata['knob']}={value}"

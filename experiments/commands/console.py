@@ -3,7 +3,7 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import ceil
 from pathlib import Path
@@ -11,20 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from priolab.analysis.records.link_words import link_words
-from priolab.common.formats.scenario import ScenarioRecord
 from priolab.experiments.commands.durations import about
-from priolab.experiments.commands.printable import ended, shown
-from priolab.experiments.commands.tables import bare_table, put
-from priolab.experiments.execution.cli_request import joined_words
-from priolab.experiments.execution.progress import Progress
-from priolab.experiments.execution.request import Request
-from priolab.experiments.scenario.named import LAYERS, Entry
-from priolab.experiments.scenario.scenario import Scenario
-from priolab.netem import link_options, units
+from priolab.experiments.commands.printable import shown
 
 _FURTHER = 2
 """By how many spaces more than its first line the further lines of a text are indented."""
@@ -63,7 +53,13 @@ def _breaks(text: str, width: int) -> list[int]:
 
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
+    from priolab.common.formats.scenario import ScenarioRecord
     from priolab.experiments.commands.progress import Row
+    from priolab.experiments.execution.progress import Progress
+    from priolab.experiments.execution.request import Request
+    from priolab.experiments.scenario.scenario import Scenario
     from priolab.experiments.setup.machine import Capability, LinkOption
 
 _WIDTH_OF_A_FILE = 160
@@ -125,8 +121,10 @@ class Report:
         """Prints one line that begins with `note:`."""
         self._write(self._console, f"[yellow]note:[/] {shown(text)}")
 
-    def made_table(self, table: Table, *, names: int = 1) -> None:
+    def made_table(self, table: "Table", *, names: int = 1) -> None:
         """Prints a rich table; a narrow terminal gets it in parts. names: see `tables.put`."""
+        from priolab.experiments.commands.tables import put
+
         put(self._console, table, names=names)
 
     @contextmanager
@@ -159,7 +157,7 @@ class Report:
 
         yield tick
 
-    def announce(self, request: Request) -> None:
+    def announce(self, request: "Request") -> None:
         """Prints the experiment's arms, servers, fabric and link."""
         scenario = request.arms[-1].scenario
         arms = ", ".join(arm.name for arm in request.arms)
@@ -171,8 +169,11 @@ class Report:
         for note in dict.fromkeys(note for arm in request.arms for note in arm.scenario.whole_page.notes):
             self.note(note)
 
-    def link(self, scenario: ScenarioRecord) -> None:
+    def link(self, scenario: "ScenarioRecord") -> None:
         """Prints the link: its rate in kbit/s and kB/s, delays, queue, and what else is not as usual."""
+        from priolab.analysis.records.link_words import link_words
+        from priolab.netem import link_options, units
+
         rate = "unlimited" if scenario.rate_bit_s is None else units.format_rate(scenario.rate_bit_s)
         down, up = units.format_time(scenario.delay_ns), units.format_time(scenario.delay_up_ns)
         if text := scenario.rate_steps:
@@ -187,7 +188,7 @@ class Report:
         self.say(f"link: {rate}; delay {down} to the client, {up} to the front; queue {scenario.queue_words}{others}")
 
     @contextmanager
-    def progress(self, request: Request, *, steps: bool = True) -> Iterator[Progress]:
+    def progress(self, request: "Request", *, steps: bool = True) -> "Iterator[Progress]":
         """Shows the runs' steps: on a terminal a live line for each arm, in a file or pipe a line for each step.
 
         steps: False to print in a file or pipe only how each run ended.
@@ -214,7 +215,9 @@ class Report:
         with self.ticking(lambda: f"{doing}, {time.monotonic() - started:.0f} s", is_plain=False):
             yield
 
-    def _plain_progress(self, started: float, *, steps: bool) -> Progress:
+    def _plain_progress(self, started: float, *, steps: bool) -> "Progress":
+        from priolab.experiments.execution.progress import Progress
+
         def show(name: str, step: str) -> None:
             self.say(f"{time.monotonic() - started:6.1f} s  {name}: {step}")
 
@@ -254,13 +257,14 @@ class Report:
     def summary(self, summary: Mapping[str, Any]) -> None:
         """Prints the headline, the table of arms, verdicts, ledgers and notes."""
         from priolab.experiments.commands.arm_results import head, results
+        from priolab.experiments.commands.tables import put
 
         self._head, self._lines = list(head(summary["arms"])), 0
         for each in results(summary):
-            if isinstance(each, Table):
-                self._lines += put(self._console, each)
-            else:
+            if isinstance(each, str):
                 self._write(self._console, each)
+            else:
+                self._lines += put(self._console, each)
 
     def summary_ends(self) -> None:
         """Prints the lines above the table of arms once more, if they have left the terminal since."""
@@ -270,6 +274,8 @@ class Report:
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]], *, in_parts: bool = False) -> None:
         """Prints cells in columns. A narrow terminal folds the cells, or gets the table in parts (`tables.put`)."""
+        from priolab.experiments.commands.tables import bare_table, put
+
         table = bare_table(*head)
         for row in rows:
             table.add_row(*map(shown, row))
@@ -291,15 +297,14 @@ class Report:
         for note in notes:
             self.note(note)
 
-    def catalogue(self, entries: Mapping[str, Entry]) -> None:
-        """Lists the named scenarios; the scenarios that spoil the effect of LOWAT come last."""
-        plain = [line for entry in entries.values() if not entry.card for line in _lines_of(entry)]
-        cards = [line for entry in entries.values() if entry.card for line in _lines_of(entry)]
-        heading = "[bold underline]ways to spoil the effect of LOWAT[/]"
-        self._write(self._console, "\n".join([*plain, "", heading, *cards]))
+    def lines(self, markup: Iterable[str]) -> None:
+        """Prints lines in rich's markup, all at once, because rich takes three times as long line by line."""
+        self._write(self._console, "\n".join(markup))
 
     def capabilities(self, capabilities: "Sequence[Capability]") -> None:
         """Prints this machine's capabilities."""
+        from priolab.experiments.commands.tables import bare_table
+
         table = bare_table("part", "usable", "detail", "remedy")
         for capability in capabilities:
             usable = "[green]yes[/]" if capability.present else "[red]no[/]"
@@ -308,6 +313,8 @@ class Report:
 
     def link_options(self, link_options: "Sequence[LinkOption]") -> None:
         """Prints the usable and unusable fabrics and shapers."""
+        from priolab.experiments.commands.tables import bare_table
+
         table = bare_table("fabric", "shaper", "usable", "reason", "remedy")
         for option in link_options:
             usable = "[green]yes[/]" if option.usable else "[red]no[/]"
@@ -327,18 +334,6 @@ def short(path: Path) -> str:
         return str(path)
 
 
-def _fronts(scenario: Scenario) -> str:
+def _fronts(scenario: "Scenario") -> str:
     """Returns the names of the scenario's front and second front."""
     return f"{scenario.server} and {scenario.via.server} behind it" if scenario.via else scenario.server
-
-
-def _lines_of(entry: Entry) -> Iterator[str]:
-    """Yields the lines about a named scenario, in rich's markup."""
-    yield f"[bold]{shown(entry.name)}[/]  {shown(joined_words(entry.knobs))}"
-    yield f"    {shown(ended(entry.title))}"
-    yield f"    Expect: {shown(ended(entry.expect))}"
-    if entry.card:
-        yield f"    Layer: {LAYERS[entry.card.layer]}."
-        yield f"    How to recognize it: {shown(entry.card.tell)}"
-        if entry.card.cure:
-            yield f"    Cure: {shown(entry.card.cure)}"

@@ -12,12 +12,13 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from priolab.analysis.records.runs import Experiment
 from priolab.common.errors import RAISE_LIMIT
 from priolab.common.limits import too_low_for_drawing
-from priolab.experiments.setup.python_packages import installing
+
+if TYPE_CHECKING:
+    from priolab.analysis.records.runs import Experiment
 
 _NOTHING = {"mark": "point", "data": {"values": []}}
 _PATIENCE_S = 10.0
@@ -31,6 +32,8 @@ def no_figures() -> str | None:
     The library that draws is an extra, which a gate in CI does without.
     """
     if not find_spec("vl_convert"):
+        from priolab.experiments.setup.python_packages import installing
+
         return f"no figure is drawn: vl-convert-python is not installed; run {installing('figures')}"
     lack = too_low_for_drawing()
     return lack and f"no figure is drawn: {lack}; {RAISE_LIMIT}"
@@ -87,7 +90,7 @@ def drawing(*, wanted: bool) -> Iterator[Drawing | None]:
         yield process
 
 
-def timeline(experiment: Experiment, process: Drawing | None) -> list[Path]:
+def timeline(experiment: "Experiment", process: Drawing | None) -> list[Path]:
     """Returns the files of the experiment's timeline; draws the timeline if a file is missing. Raises OSError.
 
     process: the process that was asked to draw. If it is None or has failed, the calling process draws.

@@ -8,6 +8,7 @@ signal's number: interrupted.
 """
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from priolab.common.debian.suite_packages import knows_debian
 from priolab.common.errors import LabError, StepFailed, Unavailable
 from priolab.common.exit_codes import ExitCode
 from priolab.common.home import ROOT, is_clone
-from priolab.common.process.interruption import Interrupted, raise_interrupted
+from priolab.common.process.interruption import STOPS, Interrupted, raise_interrupted
 from priolab.common.process.search_path import find
 from priolab.experiments.setup import machine, npm_installing, root_making, wheel_fetching
 from priolab.experiments.setup.installed import program_of
@@ -59,10 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ValueError as error:
             complain(f"make: {error}; knobs are given as NAME=VALUE")
             return ExitCode.BAD_INPUT
-        return set_up(words, makes_environment=True)
+        code = set_up(words, makes_environment=True)
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)  # until a command that follows handles them
     except Interrupted as interruption:
         complain(f"interrupted by {interruption.name}; finished steps are kept, and the same command continues")
         return interruption.code
+    return code
+
+
+def is_environment() -> bool:
+    """True if this process is one of this checkout's Python environment, and that is complete and up to date."""
+    environment = PythonEnvironment(ROOT)
+    return Path(sys.prefix) == environment.folder and not environment.lacks("")
 
 
 def set_up(words: Sequence[str], *, makes_environment: bool) -> int:

@@ -21,7 +21,7 @@ def add_to(parser: ArgumentParser) -> None:
 
 
 def show(names: Sequence[str], report: Report) -> int:
-    """Without names, lists all roots; otherwise makes a root of each name's newest packages. Returns 0.
+    """Makes a root of the newest packages of each server named; lists all roots if none is named. Returns 0.
 
     Raises ScenarioError for a name without a suite, and Unavailable if a root cannot be made.
     """

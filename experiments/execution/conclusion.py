@@ -10,11 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from priolab.analysis.loads.contradiction import Allowance, Contradiction
-from priolab.analysis.loads.contradictions import contradictions, outside, unexplained
-from priolab.analysis.loads.findings import findings
-from priolab.analysis.loads.hop_checks import hop_contradictions
-from priolab.analysis.loads.wire_checks import late_reads
-from priolab.analysis.records.runs import load_evidence, load_layers
 from priolab.client.flow_control_probe import MOST_PARKED_TURNS, MOST_STEPS
 from priolab.client.plan import STEPS
 from priolab.common.errors import InvalidRun, LabError, StepFailed
@@ -24,7 +19,6 @@ from priolab.common.formats.run import Findings, RunRecord
 from priolab.common.formats.scenario import AUTO
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.process.program_logs import tail
-from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
 from priolab.experiments.execution.measurement_overhead import instruments
 from priolab.experiments.execution.request import Arm, RunSettings
 from priolab.experiments.execution.server_record import front_record
@@ -37,7 +31,6 @@ from priolab.experiments.run import capture
 from priolab.experiments.scenario.knobs import with_absolute_paths
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import BROWSERS, Tools
-from priolab.netem.calibration import Tolerance
 from priolab.netem.link_options import packed_traces
 from priolab.proxy.certificates import issue
 from priolab.proxy.server import catalogue, server_of
@@ -92,6 +85,11 @@ def lay_out(run: Run, folder: RunFolder, run_settings: RunSettings, tools: Tools
         (folder.second / "link").mkdir(parents=True)
     issue(folder.asked, SERVER_NAME, seed=run.seed)
     _spec(run, run_settings, tools).write(folder)
+
+
+def load_checks() -> None:
+    """Imports what evaluates runs. This takes a tenth of a second, in which the first runs can be at work."""
+    from priolab.analysis.loads import contradictions, findings  # noqa: F401
 
 
 def conclude(
@@ -296,6 +294,13 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
     On a real clock, adds to `observed` how late the machine made the first bytes; if this lateness exceeds the
     tolerance, the run is invalid.
     """
+    from priolab.analysis.loads.contradictions import contradictions, outside, unexplained
+    from priolab.analysis.loads.findings import findings
+    from priolab.analysis.loads.hop_checks import hop_contradictions
+    from priolab.analysis.loads.wire_checks import late_reads
+    from priolab.analysis.records.runs import load_evidence, load_layers
+    from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
+
     expected_loads = scenario.reloads + 1
     server = server_of(scenario.server)
     evidence, layers = load_evidence(folder.path), load_layers(folder.path)
@@ -307,7 +312,13 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
         observed["lateness"] = late = observed_lateness(folder, evidence, layers, scenario)
         if late:
             check_lateness(late, run_settings.fabric.tolerance)
-    allowance = _allowance(run_settings.fabric.tolerance, observed["clock_resolution_ns"])
+    tolerance = run_settings.fabric.tolerance
+    allowance = Allowance(
+        rate=tolerance.rate,
+        moment_ns=_MOMENT_NS + (observed["clock_resolution_ns"] or 0),
+        late_ns=ROUND_TRIPS * tolerance.round_trip_ns,
+        is_exact=tolerance.clock_ns == 0,
+    )
     record = scenario
     stock = is_stock(scenario)
     takes_whole = server.takes_whole and stock and scenario.via is None and scenario.buffering == "on"
@@ -324,12 +335,3 @@ def _none_of(found: Iterable[Contradiction]) -> None:
     """Raises InvalidRun with the first contradiction, if there is one."""
     for each in found:
         raise InvalidRun(each.what, each.asked, each.seen)
-
-
-def _allowance(tolerance: Tolerance, resolution_ns: int | None) -> Allowance:
-    return Allowance(
-        rate=tolerance.rate,
-        moment_ns=_MOMENT_NS + (resolution_ns or 0),
-        late_ns=ROUND_TRIPS * tolerance.round_trip_ns,
-        is_exact=tolerance.clock_ns == 0,
-    )

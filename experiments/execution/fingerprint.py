@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from priolab.analysis.records.runs import load_experiment
 from priolab.common.formats.files import read_json
 from priolab.common.formats.reading import FolderError
 from priolab.experiments.execution.request import Request
@@ -78,6 +77,8 @@ def newest(
     damaged: called with a text for each folder that would be taken if its files could be read. check: reads further
     files of a folder; raises FolderError if they are damaged.
     """
+    from priolab.analysis.records.runs import load_experiment
+
     for _, _, folder in sorted(((at, path.name, path) for at, path in _same(results, wanted)), reverse=True):
         try:
             check(folder)

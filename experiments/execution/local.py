@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Self
 
 from priolab.common.errors import StepFailed
-from priolab.experiments.execution.conclusion import Ending, Run, conclude, lay_out, wall_limit_s
+from priolab.experiments.execution.conclusion import Ending, Run, conclude, lay_out, load_checks, wall_limit_s
 from priolab.experiments.execution.executor import OnEnded, RunStore, runs_s, start_s, unwritable
 from priolab.experiments.execution.preparation import prepare
 from priolab.experiments.execution.progress import Progress
@@ -179,6 +179,7 @@ class _Command:
 
     def step(self, text: str) -> None:
         """Handles a line of progress that the process has printed."""
+        self._folders.load_checks()
         self._folders.report()
         if not text.startswith((work_folder.BEGINS, work_folder.ENDED)):
             self._progress.step(self._run.name, text)
@@ -253,6 +254,7 @@ class _RunFolders:
         self._thread = ThreadPoolExecutor(1, "concluding")
         self._concluding: deque[tuple[Run, Future[Ending]]] = deque()
         self._offered: set[str] = set()
+        self._has_loaded = False
 
     def __enter__(self) -> Self:
         return self
@@ -285,6 +287,12 @@ class _RunFolders:
         if run.name in self._offered:
             self._offered.remove(run.name)
             shutil.rmtree(self.building(run).path)
+
+    def load_checks(self) -> None:
+        """Has the thread import what evaluates runs, unless it has."""
+        if not self._has_loaded:
+            self._has_loaded = True
+            self._thread.submit(load_checks)
 
     def conclude(self, run: Run, wall_s: float, trouble: str | None) -> None:
         self._concluding.append((run, self._thread.submit(self._conclude, run, wall_s, trouble)))

@@ -40,7 +40,7 @@ class HostKernel:
         return None
 
     def further(self, runs: Sequence[tuple[Scenario, RunFolder]], scratch: Path) -> str:
-        """Never called, because a command ends with its runs."""
+        """Is never called, because a command ends with its runs."""
         raise NotImplementedError
 
 

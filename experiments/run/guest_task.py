@@ -38,7 +38,7 @@ class RunTask:
 
 
 def begin() -> None:
-    """If the environment has QUIC, makes a key with `cryptography`, and imports the client for QUIC.
+    """Makes a key with `cryptography` and imports the client for QUIC, if the environment has QUIC.
 
     The OpenSSL of the QUIC client then allocates its random number generators, for the reason that guest_start.py gives
     for Python's own OpenSSL. The import would otherwise take each run a third of a second.

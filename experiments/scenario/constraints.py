@@ -68,7 +68,7 @@ def _server(scenario: Scenario, given: Given) -> Server:
 
 
 def _check_probe(scenario: Scenario, given: Given) -> None:
-    """With PLAN=probe, checks that the other knobs allow a probe. Raises ScenarioError."""
+    """Checks that the other knobs allow PLAN=probe. Raises ScenarioError."""
     if scenario.plan is not PlanKind.PROBE:
         if scenario.disturb is not None:
             raise ScenarioError("DISTURB", given("DISTURB"), f"none with PLAN={scenario.plan}")
@@ -168,7 +168,7 @@ _WINDOW_MIB: Mapping[ClientKind, int] = MappingProxyType(
 
 
 def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given) -> None:
-    """With a browser as the client, checks that it can do what the knobs ask for. Raises ScenarioError."""
+    """Checks that a browser can do what the knobs ask for, if one is the client. Raises ScenarioError."""
     if not scenario.client.is_browser:
         return
     asked, browser = f"with CLIENT={scenario.client}", scenario.client.product

@@ -91,14 +91,14 @@ class PythonEnvironment:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._folder = root / ".venv"
-        self.python = self._folder / "bin" / "python"
+        self.folder = root / ".venv"
+        self.python = self.folder / "bin" / "python"
         content = b"".join((root / name).read_bytes() for name in MADE_OF)
         self._wanted = f"{hashlib.sha256(content).hexdigest()} {root}"
 
     def lacks(self, extra: str) -> bool:
         """Returns True if the lab with this extra is missing or not up to date. An empty extra stands for no extra."""
-        if not extra and not (self._folder / "bin" / "priolab").exists():  # a set-up may have been killed
+        if not extra and not (self.folder / "bin" / "priolab").exists():  # a set-up may have been killed
             return True
         try:
             return self._mark(extra).read_text() != self._wanted or not self._is_sound()
@@ -115,15 +115,15 @@ class PythonEnvironment:
 
         Raises EnvironmentFailed. A new environment that cannot be completed is removed.
         """
-        if unusable := _UNUSABLE.search(str(self._folder)):
+        if unusable := _UNUSABLE.search(str(self.folder)):
             raise EnvironmentFailed(
                 f"the checkout's path {str(self.root)!r} contains {unusable[0]!r}, with which Python "
                 "or Node does not work; move the checkout to another folder"
             )
-        is_new = not self._folder.exists()
+        is_new = not self.folder.exists()
         try:
             if not self._is_sound():
-                self._run([sys.executable, "-P", "-m", "venv", "--clear", "--without-pip", str(self._folder)], "venv")
+                self._run([sys.executable, "-P", "-m", "venv", "--clear", "--without-pip", str(self.folder)], "venv")
                 # separately, because venv would hide the errors of ensurepip
                 self._run([str(self.python), "-P", "-m", "ensurepip", "--upgrade", "--default-pip"], "ensurepip")
             if not extra:
@@ -135,7 +135,7 @@ class PythonEnvironment:
             self.note_as_installed(extra)
         except OSError as error:
             self._forget(is_new=is_new)
-            raise EnvironmentFailed(f"{error.filename or self._folder}: {error.strerror}") from error
+            raise EnvironmentFailed(f"{error.filename or self.folder}: {error.strerror}") from error
         except BaseException:
             self._forget(is_new=is_new)
             raise
@@ -149,7 +149,7 @@ class PythonEnvironment:
     def _install(self, *words: str) -> None:
         pip = [str(self.python), "-P", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
         self._run([*pip, *words], "pip")
-        if set(str(self._folder)) & _UNQUOTED:
+        if set(str(self.folder)) & _UNQUOTED:
             for script in self.python.parent.iterdir():
                 if script.is_file() and not script.is_symlink():
                     mend_launcher(script)
@@ -159,7 +159,7 @@ class PythonEnvironment:
 
         Python reads this file before it looks for the lab's packages, which takes tens of milliseconds in a checkout.
         """
-        for packages in self._folder.glob("lib/python*/site-packages"):
+        for packages in self.folder.glob("lib/python*/site-packages"):
             (packages / "00-priolab.pth").write_text(_ON_INTERRUPT)
 
     def note_as_installed(self, extra: str) -> None:
@@ -168,10 +168,10 @@ class PythonEnvironment:
 
     def _forget(self, *, is_new: bool) -> None:
         if is_new:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _mark(self, extra: str) -> Path:
-        return self._folder / (f".installed-{extra}" if extra else ".installed")
+        return self.folder / (f".installed-{extra}" if extra else ".installed")
 
     def _is_sound(self) -> bool:
         """Returns True if the environment was once complete, and its packages are for the Python version that it needs.
@@ -187,7 +187,7 @@ class PythonEnvironment:
             return False
         if os.environ.get(_IS_CHOSEN) and python != Path(sys.executable).resolve():
             return False
-        return not python.name.startswith("python3.") or (self._folder / "lib" / python.name).is_dir()
+        return not python.name.startswith("python3.") or (self.folder / "lib" / python.name).is_dir()
 
     def _run(self, command: Sequence[str], what: str) -> None:
         variables = {"PIP_ONLY_BINARY": ":all:", **os.environ}

@@ -2,13 +2,15 @@
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from priolab.common.errors import Unfit
 from priolab.common.plural import counted
 from priolab.experiments.commands.console import Report
-from priolab.experiments.scenario.named import catalogue
+from priolab.experiments.commands.printable import ended, shown
+from priolab.experiments.execution.cli_request import joined_words
+from priolab.experiments.scenario.named import LAYERS, Entry, catalogue
 from priolab.experiments.scenario.pages import page_titles
 from priolab.experiments.sweep import sweep_file
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
@@ -39,12 +41,27 @@ def show(options: Namespace, report: Report) -> int:
     if options.words:
         show_expansion(options.words, report)
         return 0
-    report.catalogue(catalogue())
+    entries = catalogue().values()
+    plain = [line for entry in entries if not entry.card for line in lines_of(entry)]
+    cards = [line for entry in entries if entry.card for line in lines_of(entry)]
+    report.lines([*plain, "", "[bold underline]ways to spoil the effect of LOWAT[/]", *cards])
     report.say("\npages", "bold")
     for name, title in page_titles().items():
         report.say(f"{name}  {title}")
     show_named(report)
     return 0
+
+
+def lines_of(entry: Entry) -> Iterator[str]:
+    """Yields the lines about a named scenario, in rich's markup."""
+    yield f"[bold]{shown(entry.name)}[/]  {shown(joined_words(entry.knobs))}"
+    yield f"    {shown(ended(entry.title))}"
+    yield f"    Expect: {shown(ended(entry.expect))}"
+    if entry.card:
+        yield f"    Layer: {LAYERS[entry.card.layer]}."
+        yield f"    How to recognize it: {shown(entry.card.tell)}"
+        if entry.card.cure:
+            yield f"    Cure: {shown(entry.card.cure)}"
 
 
 def names() -> dict[str, Any]:

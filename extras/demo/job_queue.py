@@ -37,7 +37,7 @@ _MOST_BACKGROUND = 4
 
 
 class Busy(LabError):
-    """Too many jobs are waiting, or the demo is ending."""
+    """The demo takes no job: too many are waiting, or it is ending."""
 
 
 class JobQueue:

@@ -6,15 +6,15 @@ The package has the program, its systemd unit, its configuration file and its ma
 
 import gzip
 import shutil
-import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 
-from priolab.common.errors import LabError, StepFailed
+from priolab.common.errors import LabError
 from priolab.common.home import ROOT
+from priolab.common.process import processes
 from priolab.extras.tuner.program import LICENCES, NAME, SERVICE, built, version
 
 _STEP = "packing"
@@ -108,7 +108,7 @@ fi
 
 def pack(program: Path, licences: str, folder: Path) -> Path:
     """Makes the package of a built program in the folder; returns its path. Raises StepFailed, OSError."""
-    architecture = _run("dpkg", "--print-architecture").strip()
+    architecture = processes.run(["dpkg", "--print-architecture"], step=_STEP).strip()
     when = _released()
     target = folder / f"{NAME}_{version()}_{architecture}.deb"
     with tempfile.TemporaryDirectory(prefix=f"{NAME}-") as name:
@@ -125,7 +125,7 @@ def pack(program: Path, licences: str, folder: Path) -> Path:
             if path.is_dir():
                 path.chmod(0o755)
         command = ("dpkg-deb", "--build", "--root-owner-group", "-Zxz", str(tree), str(target))
-        _run("env", f"SOURCE_DATE_EPOCH={int(when.timestamp())}", *command)
+        processes.run(["env", f"SOURCE_DATE_EPOCH={int(when.timestamp())}", *command], step=_STEP)
     return target
 
 
@@ -164,7 +164,7 @@ def _sums(tree: Path) -> str:
     files = sorted(
         str(file.relative_to(tree)) for file in tree.rglob("*") if file.is_file() and "DEBIAN" not in file.parts
     )
-    return _run("env", "-C", str(tree), "md5sum", *files)
+    return processes.run(["md5sum", *files], step=_STEP, folder=tree)
 
 
 def _copy(source: Path, target: Path, mode: int = 0o644) -> None:
@@ -183,13 +183,6 @@ def _zip(content: bytes, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(gzip.compress(content, 9, mtime=0))
     target.chmod(0o644)
-
-
-def _run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise StepFailed(_STEP, f"{command[0]}: {done.stderr.strip()}")
-    return done.stdout
 
 
 def main() -> int:

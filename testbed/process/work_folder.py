@@ -1,4 +1,4 @@
-"""What a process that carries out work tells the lab, and how it claims the work.
+"""Messages of a process that carries out work, and its claims of the work.
 
 A line of output that begins with PROGRESS is for the lab. A process with several folders of work prints a line with
 BEGINS or ENDED and the folder's name before and after each, and the line IDLE when it waits for others.

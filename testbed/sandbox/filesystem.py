@@ -74,7 +74,7 @@ _FOR_ALL = 0o1777
 
 
 class View:
-    """What the programs see. A context manager. home: their HOME."""
+    """The files that the programs see. A context manager. home: their HOME."""
 
     def __init__(self, spec: SandboxSpec, own: Path) -> None:
         """Makes it. own: a folder for files of the lab, of which the programs see those named above.

@@ -126,7 +126,7 @@ class Programs:
             _LONGEST_TURN.write_text(f"{_TICK_MS}")
 
     def _settle(self) -> None:
-        """In a guest, waits for the next hundredth of a second.
+        """Waits for the next hundredth of a second, in a guest.
 
         So the programs start at the same time on every machine. Those before them search for libraries in more folders
         for some processors than for others (ld.so(8)), and in the user's PATH for programs; each costs a microsecond.

@@ -72,7 +72,7 @@ class SocketJournal:
 
 
 class Pace:
-    """When samples are taken, and the link's rate steps: a function that looks, and tells when to look again."""
+    """The times of the samples and of the link's rate steps: a function that looks, and tells when to look again."""
 
     def __init__(
         self,

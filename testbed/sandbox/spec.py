@@ -102,7 +102,7 @@ class SandboxSpec:
 
     @cached_property
     def ways(self) -> Mapping[str, Way]:
-        """Those of all links, by the names of their hosts."""
+        """The ways of all links, by the names of their hosts."""
         return {CLIENT: self.way, **{name: way_from(knobs) for name, knobs in self.links.items()}}
 
     def texts(self, name: str) -> Mapping[str, str]:

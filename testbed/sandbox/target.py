@@ -17,7 +17,7 @@ _SYSTEM = ("dev", "proc")
 
 
 class Target:
-    """Such a file. A context manager, to be entered before the programs begin."""
+    """A file to be written when the programs have ended. A context manager, to be entered before they begin."""
 
     def __init__(self, path: Path, step: str) -> None:
         """step: the name of the work, for errors. Raises StepFailed if the file cannot be written."""

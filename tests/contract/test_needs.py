@@ -1,4 +1,4 @@
-"""What tests say that they need of the machine, by the mark `needs`."""
+"""Needs of tests: what they need of the machine, by the mark `needs`."""
 
 from collections.abc import Mapping, Sequence
 

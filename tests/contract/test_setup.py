@@ -177,6 +177,18 @@ def test_nothing_to_do_is_nothing_said(bare: Path) -> None:
     assert [line for line in done.stderr.splitlines() if "Debian calls" not in line] == []
 
 
+@pytest.mark.parametrize(("mode", "said"), [(0o755, "both in one process: environment -- list"), (0o644, "then: list")])
+def test_a_command_after_the_set_up(bare: Path, mode: int, said: str) -> None:
+    """The interpreter of .venv carries out set-up and command. Without it, .venv's program follows the set-up."""
+    python, program = bare / ".venv/bin/python", bare / ".venv/bin/priolab"
+    python.write_text('#!/bin/sh\nshift 2\necho "both in one process: $*"\n')
+    python.chmod(mode)
+    program.write_text('#!/bin/sh\necho "then: $*"\n')
+    program.chmod(0o755)
+    done = _setup(bare, "environment", "--", "list")
+    assert (done.returncode, done.stdout) == (0, f"{said}\n"), done.stderr
+
+
 def test_a_chosen_interpreter_gets_its_environment(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment of another interpreter is to be made anew if the user has chosen one, and stays if not."""
     environment = PythonEnvironment(bare)

@@ -7,15 +7,12 @@ import pytest
 from priolab.common.formats.decisions import Decision, Trigger
 from priolab.common.formats.reading import read_journal
 from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
+from tests.support.lab import complete_ms
 from tests.support.shared_runs import Runs
 from tests.support.tuner.law import follows
 from tests.support.variations import finely_sampled
 
 pytestmark = pytest.mark.usefixtures("guest")
-
-
-def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
-    return max(arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
 
 
 def test_auto_is_as_good_as_a_good_value(run: Runs) -> None:
@@ -26,7 +23,7 @@ def test_auto_is_as_good_as_a_good_value(run: Runs) -> None:
     best = run("LOWAT=16384", "CONTROL=no").arm("lowat-16384")
     assert auto["script"]["first_byte_ms"] < 1.15 * best["script"]["first_byte_ms"]
     control = run("LOWAT=131072").arm("control")
-    assert _complete_ms(dict(auto)) < 1.01 * _complete_ms(dict(control))
+    assert complete_ms(dict(auto)) < 1.01 * complete_ms(dict(control))
 
 
 def test_the_journal_is_what_the_socket_had(run: Runs) -> None:

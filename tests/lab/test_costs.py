@@ -1,4 +1,4 @@
-"""What LOWAT costs the front: a law for wake-ups, the same counts on a real clock, and costs of the shortest load."""
+"""Costs of LOWAT for the front: a law for wake-ups, the same counts on a real clock, and costs of the shortest load."""
 
 from collections.abc import Mapping
 from math import ceil

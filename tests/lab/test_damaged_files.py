@@ -1,4 +1,4 @@
-"""As tests/contract/test_damaged_files.py, for commands that would run experiments in the guest; none is run."""
+"""Damaged files for commands that would run experiments in the guest; none is run."""
 
 from pathlib import Path
 

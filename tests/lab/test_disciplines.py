@@ -39,12 +39,6 @@ def done(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa
     return together(tmp_path_factory.mktemp("disciplines"), _ARMS, "LOWAT=131072")
 
 
-def _ok(done: Done, name: str) -> Mapping[str, Any]:
-    arm = done.arm(name)
-    assert arm["status"] == "ok", arm["reason"]
-    return arm
-
-
 def _counters(done: Done, name: str) -> list[dict[str, Any]]:
     assert done.folder is not None
     found: list[dict[str, Any]] = json.loads((done.folder / f"{name}.1" / "link" / "counters.json").read_text())["down"]
@@ -54,7 +48,7 @@ def _counters(done: Done, name: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", _ARMS)
 def test_every_such_link_is_calibrated_and_explained(done: Done, name: str) -> None:
     """The run is ok, the rate is within 3 %, and the ledger's layers account for at least 98 % of the wait."""
-    arm = _ok(done, name)
+    arm = done.ok_arm(name)
     assert arm["observed"]["rate_bit_s"] == pytest.approx(1_024_000, rel=0.03)
     assert arm["observed"]["round_trip_ns"] == pytest.approx(300 * 10**6, abs=3 * 10**6)
     assert arm["ledger"]["explained"] >= _LEAST_EXPLAINED
@@ -67,7 +61,7 @@ def test_the_discipline_asked_for_had_the_packets(done: Done, qdisc: Qdisc) -> N
     """All packets passed the discipline. Calibration says why it did not measure the queue."""
     counted = {found["kind"]: found["packets"] for found in _counters(done, qdisc) if found["dev"] == "rate-down"}
     assert counted[qdisc] == counted["netem"] > 1000
-    observed = _ok(done, qdisc)["observed"]
+    observed = done.ok_arm(qdisc)["observed"]
     assert observed["queue_packets"] is None
     assert observed["unmeasured"] == {"queue_packets": f"{qdisc} drops packets before its queue is full"}
 
@@ -77,7 +71,7 @@ def test_a_managed_queue_does_not_hold_the_script(done: Done, qdisc: Qdisc) -> N
     """With 1000 packets of fifo the script is lost in the network's queue, in spite of LOWAT; with fq_codel, cake or
     pie its order is kept, and it hardly waits in the queue.
     """
-    lost, kept = _ok(done, Qdisc.FIFO), _ok(done, qdisc)
+    lost, kept = done.ok_arm(Qdisc.FIFO), done.ok_arm(qdisc)
     assert (lost["verdict"], lost["ledger"]["largest"]) == ("inverted", "bottleneck_queue")
     assert kept["verdict"] == "kept"
     assert kept["first_byte_ms"] < 0.7 * lost["first_byte_ms"]
@@ -88,13 +82,13 @@ def test_a_managed_queue_does_not_hold_the_script(done: Done, qdisc: Qdisc) -> N
 def test_marks_are_counted(done: Done) -> None:
     """With ECN the bottleneck marks packets of the front, which then cross the link."""
     (marked,) = (found for found in _counters(done, "marked") if found["kind"] == "fq_codel")
-    observed = _ok(done, "marked")["observed"]
+    observed = done.ok_arm("marked")["observed"]
     assert observed["tcp_ecn"] == [1, 1]
     assert observed["ce_marks"] == marked["ecn_mark"] > 0
     (dropped,) = (found for found in _counters(done, Qdisc.FQ_CODEL) if found["kind"] == "fq_codel")
     assert dropped["ecn_mark"] == 0
     assert dropped["drops"] > marked["drops"]
-    assert "ce_marks" not in _ok(done, Qdisc.FQ_CODEL)["observed"]
+    assert "ce_marks" not in done.ok_arm(Qdisc.FQ_CODEL)["observed"]
 
 
 @pytest.mark.parametrize("shaper", ["netem", "ferry"])
@@ -114,7 +108,7 @@ def test_losses_come_in_bursts(done: Done, run: Runs, shaper: str) -> None:
 
 def test_packets_overtake_and_nothing_skips_the_bottleneck(done: Done) -> None:
     """Calibration does not judge the order. Every packet that left the delay line passed the bottleneck, too."""
-    observed = _ok(done, "overtaking")["observed"]
+    observed = done.ok_arm("overtaking")["observed"]
     assert set(observed["unmeasured"]) == {"queue_packets", "reordered_packets"}
     by_device = {(found["dev"], found["handle"]): found for found in _counters(done, "overtaking")}
     line, bottleneck = by_device["delay-down", "2:"], by_device["to-client", "2:"]
@@ -124,14 +118,14 @@ def test_packets_overtake_and_nothing_skips_the_bottleneck(done: Done) -> None:
 
 def test_the_rate_of_cake_changes(done: Done) -> None:
     """cake takes a new rate with the next packet, as tbf does."""
-    steps = _ok(done, "stepped-cake")["observed"]["rate_steps"]
+    steps = done.ok_arm("stepped-cake")["observed"]["rate_steps"]
     assert [step["rate_bit_s"] for step in steps] == [10_240_000, 1_024_000]
 
 
 def test_cross_traffic_is_counted_apart_from_the_front(done: Done) -> None:
     """The link's bytes of the cross traffic are not among the front's, and most of them arrived."""
     for name, flows in (("cross", 1), ("cross-managed", 2)):
-        observed = _ok(done, name)["observed"]
+        observed = done.ok_arm(name)["observed"]
         assert observed["cross_flows"][-1][1] == flows
         assert 0.8 * observed["cross_sent_bytes"] < observed["cross_arrived_bytes"] <= observed["cross_sent_bytes"]
         assert observed["cross_packets"] * 1448 >= observed["cross_arrived_bytes"] - 1448
@@ -141,11 +135,13 @@ def test_the_wait_behind_other_flows_has_a_layer_of_its_own(done: Done) -> None:
     """In one queue with a bulk flow the script waits behind its packets. fq_codel serves the flows in turn, so that it
     waits less behind them than in a fifo with fewer packets. Without cross traffic there is no such layer.
     """
-    shared, apart = (_ok(done, name)["ledger"]["parts_ms"]["cross_traffic"] for name in ("cross-fifo", "cross-managed"))
+    shared, apart = (
+        done.ok_arm(name)["ledger"]["parts_ms"]["cross_traffic"] for name in ("cross-fifo", "cross-managed")
+    )
     assert shared > 4 * apart
     assert shared > 300
-    assert _ok(done, "cross-managed")["verdict"] == "kept"
-    assert "cross_traffic" not in _ok(done, Qdisc.FQ_CODEL)["ledger"]["parts_ms"]
+    assert done.ok_arm("cross-managed")["verdict"] == "kept"
+    assert "cross_traffic" not in done.ok_arm(Qdisc.FQ_CODEL)["ledger"]["parts_ms"]
 
 
 def test_cross_traffic_through_the_ferry(run: Runs) -> None:

@@ -1,4 +1,4 @@
-"""On a fast link the client reads several packets with one system call, and rare samples tell little."""
+"""Fast links: the client reads several packets with one system call, and rare samples tell little."""
 
 import json
 from collections.abc import Sequence

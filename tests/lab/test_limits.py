@@ -1,4 +1,4 @@
-"""What limited a transfer, in the guest: one file on a connection in which one thing after the other is the limit."""
+"""Limits of a transfer, in the guest: one file on a connection in which one thing after the other is the limit."""
 
 from pathlib import Path
 

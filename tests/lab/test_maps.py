@@ -2,15 +2,11 @@
 
 import pytest
 
-from tests.support.lab import priolab_here
+from tests.support.lab import complete_ms, priolab_here
 from tests.support.shared_runs import Runs
 from tests.support.variations import finely_sampled, variations, variations_of_h2o
 
 pytestmark = pytest.mark.usefixtures("guest")
-
-
-def _complete_ms(arm: dict[str, dict[str, float]]) -> float:
-    return max(arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"])
 
 
 def test_without_lowat_the_script_waits_for_the_image(run: Runs) -> None:
@@ -32,7 +28,7 @@ def test_lowat_131072_keeps_the_order(run: Runs) -> None:
 def test_lowat_costs_no_goodput(run: Runs) -> None:
     """With LOWAT=131072, script and image are complete within 5 % of the control's time."""
     done = run("LOWAT=131072")
-    control, treatment = (_complete_ms(dict(done.arm(name))) for name in ("control", "lowat-131072"))
+    control, treatment = (complete_ms(dict(done.arm(name))) for name in ("control", "lowat-131072"))
     assert abs(treatment - control) < 0.05 * control
 
 

@@ -1,8 +1,6 @@
 """Verdicts on servers that share the link, and on resources for which important ones wait. All runs share a guest."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -65,31 +63,26 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     return together(folder, arms | swapped, "RELOADS=0", "LOWAT=131072")
 
 
-def _arm(done: Done, name: str) -> Mapping[str, Any]:
-    assert done.code == 0, done.trouble
-    return done.arm(name)
-
-
 @pytest.mark.parametrize("name", _SHARING)
 def test_a_server_that_shares_evenly_is_undecided(done: Done, name: str) -> None:
     """The server shares the link between all, and does the same with PRIORITY=swap: undecided, with both shares."""
-    arm = _arm(done, name)
+    arm = done.ok_arm(name)
     assert arm["verdict"] == "undecided"
     assert "after that both shared the link" in arm["verdict_reason"]
     assert arm["verdict_reason"].endswith("and 100% was asked for")
-    swapped = _arm(done, f"{name}-swapped")
+    swapped = done.ok_arm(f"{name}-swapped")
     ends = [{name: times["last_byte_ms"] for name, times in each["resources"].items()} for each in (arm, swapped)]
     assert ends[0] == pytest.approx(ends[1], abs=30)
 
 
 def test_a_strict_server_is_kept(done: Done) -> None:
     """A server that is strict keeps the same page's order."""
-    assert _arm(done, "beside-nginx")["verdict"] == "kept"
+    assert done.ok_arm("beside-nginx")["verdict"] == "kept"
 
 
 def test_what_an_important_resource_waits_for_is_important(done: Done) -> None:
     """The first of the small scripts was asked for before the bulk, and came after all of it."""
-    arm = _arm(done, "steps")
+    arm = done.ok_arm("steps")
     assert (arm["verdict"], arm["focal"], arm["ledger"]["focal"]) == ("inverted", "step-0", "step-0")
     assert arm["verdict_reason"] == (
         "100% of the bulk arrived before the step-0's first byte, though the step-0 was asked for first"
@@ -99,7 +92,7 @@ def test_what_an_important_resource_waits_for_is_important(done: Done) -> None:
 
 def test_what_was_asked_for_first_is_not_needless(done: Done) -> None:
     """The client's tree asks for `early` before `style`: its bytes are neither needless nor lateness."""
-    arm = _arm(done, "styles")
+    arm = done.ok_arm("styles")
     assert (arm["verdict"], arm["focal"]) == ("kept", "style")
     assert arm["resources"]["early"]["last_byte_ms"] <= arm["resources"]["style"]["first_byte_ms"]
     assert arm["oracle"]["inversion_bytes"] == 0
@@ -109,6 +102,6 @@ def test_what_was_asked_for_first_is_not_needless(done: Done) -> None:
 
 def test_weights_that_were_followed(done: Done) -> None:
     """The client's weights ask for 55 % for the script, and h2o gives it that: the order is kept."""
-    arm = _arm(done, "weights-h2o")
+    arm = done.ok_arm("weights-h2o")
     assert arm["verdict"] == "kept"
     assert arm["verdict_reason"].endswith("the script got 56% of it, and 55% was asked for")

@@ -1,4 +1,4 @@
-"""If the host refuses seccomp(2), programs enter the guest's kernel by ptrace(2), and results are the same."""
+"""Programs enter the guest's kernel by ptrace(2) if the host refuses seccomp(2), and results are the same."""
 
 import subprocess
 from collections.abc import Sequence

@@ -4,9 +4,8 @@ The arms of several tests share an experiment, and so a guest.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -57,12 +56,6 @@ def _version(name: str) -> str:
     return server_version(catalogue()[name]) or ""
 
 
-def _ok(done: Done, name: str) -> Mapping[str, Any]:
-    found = done.arm(name)
-    assert found["status"] == "ok", found["reason"]
-    return found
-
-
 def _measured(run: Runs) -> Done:
     """Returns an experiment with a control and a treatment of each installed server, and with arms of single tests."""
     arms: dict[str, tuple[str, ...]] = {}
@@ -75,7 +68,7 @@ def _measured(run: Runs) -> Done:
 
 def test_it_is_measured(run: Runs, server: str) -> None:
     """The control is inverted; LOWAT=131072 cuts the script's wait to less than 0.6 of it, except in _LINE_UP."""
-    control, treatment = (_ok(_measured(run), name) for name in (f"{server}-control", server))
+    control, treatment = (_measured(run).ok_arm(name) for name in (f"{server}-control", server))
     assert control["verdict"] == "inverted"
     assert control["ledger"]
     assert treatment["ledger"]
@@ -97,7 +90,7 @@ def test_a_prebuilt_edition(run: Runs, name: str) -> None:
 @pytest.mark.parametrize("name", each(_LINE_UP))
 def test_a_line_is_seen(run: Runs, name: str) -> None:
     """With whole responses in its buffers LOWAT does not help; the ledger shows the wait in the output queue."""
-    waited = _ok(_measured(run), name)["ledger"]["parts_ms"]
+    waited = _measured(run).ok_arm(name)["ledger"]["parts_ms"]
     small = _measured(run).arm(f"{name}-unbuffered")
     assert waited["front_committed"] > 1000
     assert small["ledger"]["parts_ms"]["front_committed"] < 500
@@ -133,13 +126,13 @@ def test_its_largest_record(unsampled: Done, name: str, link: str) -> None:
 
     If it had another size, the run would be invalid.
     """
-    assert _ok(unsampled, f"{name}-{link}")["observed"]["record_bytes"] == 1400
+    assert unsampled.ok_arm(f"{name}-{link}")["observed"]["record_bytes"] == 1400
 
 
 @pytest.mark.release
 def test_it_waits_for_whoever_is_far_away(unsampled: Done, server: str) -> None:
     """Every server completes the load, although the handshake takes minutes."""
-    assert _ok(unsampled, f"{server}-far")["verdict"]
+    assert unsampled.ok_arm(f"{server}-far")["verdict"]
 
 
 def _arm(name: str) -> str:

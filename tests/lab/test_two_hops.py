@@ -1,7 +1,6 @@
 """Two fronts, one behind the other (VIA), in the guest and in namespaces."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -49,17 +48,11 @@ def done(guest: None, tmp_path_factory: pytest.TempPathFactory) -> Done:  # noqa
     )
 
 
-def _ok(done: Done, name: str) -> Mapping[str, Any]:
-    arm = done.arm(name)
-    assert arm["status"] == "ok", arm["reason"]
-    return arm
-
-
 @_MEASURED
 @pytest.mark.parametrize("name", _ARMS)
 def test_the_ledger_explains_both_hops(done: Done, name: str) -> None:
     """The run is ok, its parts add up to the wait, and at least 97 % of the wait is explained."""
-    arm = _ok(done, name)
+    arm = done.ok_arm(name)
     parts_ms = arm["ledger"]["parts_ms"]
     assert list(parts_ms)[:4] == [Layer.SECOND, Layer.SECOND_UNSENT, Layer.BETWEEN_QUEUE, Layer.BETWEEN]
     assert sum(parts_ms.values()) == pytest.approx(arm["ledger"]["wait_ms"])
@@ -71,7 +64,7 @@ def test_the_ledger_explains_both_hops(done: Done, name: str) -> None:
 @_MEASURED
 def test_lowat_of_the_second_front_acts_at_the_second_front(done: Done) -> None:
     """Over one connection on a slow link between the fronts, only LOWAT of the second front helps the script."""
-    unset, front, second, both = (_ok(done, name) for name in ("unset", "front", "second", "both"))
+    unset, front, second, both = (done.ok_arm(name) for name in ("unset", "front", "second", "both"))
     for arm in (unset, front):
         assert arm["ledger"]["largest"] == Layer.SECOND_UNSENT
         assert arm["verdict"] == "inverted"

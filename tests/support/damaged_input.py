@@ -65,7 +65,7 @@ class Kind:
 
 @dataclass(kw_only=True)
 class Tally:
-    """What was tried with a kind. refused: commands that failed with a line. slowest_s: the longest command."""
+    """The trials of a kind. refused: commands that failed with a line. slowest_s: the longest command."""
 
     inputs: int = 0
     commands: int = 0

@@ -39,6 +39,12 @@ class Done:
         arms: dict[str, Mapping[str, Any]] = {arm["name"]: arm for arm in self.summary["arms"]}
         return arms[name]
 
+    def ok_arm(self, name: str) -> Mapping[str, Any]:
+        """The arm of that name in the summary, whose runs are all ok."""
+        arm = self.arm(name)
+        assert arm["status"] == "ok", arm["reason"]
+        return arm
+
     @property
     def trouble(self) -> str:
         """The command's error output, and the reason of every arm that has one."""
@@ -171,3 +177,8 @@ def make_lab(root: Path) -> Lab:
     lab = Lab(root=root)
     lab.temporary.mkdir()
     return lab
+
+
+def complete_ms(arm: Mapping[str, Any]) -> float:
+    """Returns the time at which script and image of an arm were complete, in ms."""
+    return float(max(arm["script"]["last_byte_ms"], arm["image"]["last_byte_ms"]))

@@ -20,5 +20,6 @@ def planned(*words: str) -> str:
 
 
 def set_up(*words: str) -> list[str]:
-    """Returns the arguments of each call of setup.sh that make would run."""
-    return [line.strip() for line in re.findall(rf"^{SETUP}(.*)$", planned(*words), re.MULTILINE)]
+    """Returns what each call of setup.sh that make would run sets up."""
+    calls = re.findall(rf"^{SETUP}(.*)$", planned(*words), re.MULTILINE)
+    return [call.partition(" -- ")[0].strip() for call in calls]

@@ -54,7 +54,7 @@ _LONG = ("a-retry-storm", "a-retry-storm-2")
 
 @dataclass(frozen=True, kw_only=True)
 class Repetition:
-    """What must be the same in each repetition. packets: the capture, a pcapng file."""
+    """The parts of a repetition that must always be the same. packets: the capture, a pcapng file."""
 
     outcome: Outcome
     frames: Sequence[OutputFrame]
@@ -62,7 +62,7 @@ class Repetition:
 
     @property
     def out(self) -> str:
-        """What the client wrote to its standard output."""
+        """The client's standard output."""
         frames = (frame.data for frame in self.frames if (frame.place, frame.stream) == ("client", "out"))
         return b"".join(frames).decode()
 

@@ -59,7 +59,7 @@ EDITIONS = (
 
 @dataclass(kw_only=True)
 class Turn:
-    """What happens in a tree for one user. kernel, clocks: set when the next one need not wait any longer.
+    """A user's turn in a tree. kernel, clocks: set when the next one need not wait any longer.
 
     kernel: for the guest kernel. clocks: for the tests that keep all processors busy.
     """
@@ -251,10 +251,6 @@ def _tests(turn: Turn, within: Path, passed: Path | None) -> None:
         notes.mkdir(parents=True, exist_ok=True)
         for number, file in enumerate(sorted((turn.tree.root / within.relative_to("/") / _NOTES).glob("*"))):
             shutil.copyfile(file, notes / f"{turn.tree.suite}-{turn.user}-{number}")
-
-
-def _of_set_up(text: str) -> str:
-    return "\n".join(line for line in text.splitlines() if line.startswith("setup: "))
 
 
 def _look_for_clocks(turn: Turn, log: Path) -> None:

@@ -85,11 +85,6 @@ class Tree:
         return Path("/root") if user == "root" else Path("/home") / user
 
 
-def trees_in(cache: Path, suite: str) -> Tree:
-    """Return the suite's tree in the cache; it need not exist."""
-    return Tree(suite=suite, folder=cache / "priolab" / "suites" / suite)
-
-
 def foreign_in(cache: Path, suite: str) -> Tree:
     """Return the suite's tree for arm64 in the cache; it need not exist."""
     return Tree(suite=suite, folder=cache / "priolab" / "suites" / f"{suite}-arm64", foreign=True)

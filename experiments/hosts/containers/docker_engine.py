@@ -13,7 +13,7 @@ from priolab.common.process import processes
 from priolab.common.process.processes import Process
 from priolab.common.process.search_path import find
 from priolab.common.timeouts import READY_S
-from priolab.experiments.hosts.containers.image_sources import IMAGE_SOURCES, image_folder
+from priolab.experiments.hosts.containers.image_sources import APART, IMAGE_SOURCES, image_folder
 from priolab.experiments.hosts.experiment_hosts import run_label
 from priolab.experiments.results import digest
 from priolab.experiments.results.run_folder import RunFolder
@@ -116,7 +116,7 @@ def tag() -> str:
     """
     if told := os.environ.get(ARM_TAG):
         return told
-    return digest.digest(home.ROOT, IMAGE_SOURCES, seed=base())[:12]
+    return digest.digest(home.ROOT, IMAGE_SOURCES, apart=APART, seed=base())[:12]
 
 
 def base() -> str:

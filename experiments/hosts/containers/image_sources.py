@@ -11,6 +11,8 @@ FILES = (".dockerignore", "compose.yaml")
 FOLDERS = ("backend", "client", "common", "netem", "proxy")
 IMAGE_SOURCES = (*FILES, *FOLDERS)
 """The files and folders from which container images are built."""
+APART = ("common/debian",)
+"""The folders in these that no image needs. A contract of imports keeps it so, and .dockerignore names them, too."""
 
 
 def image_folder(tag: str) -> Path:

@@ -50,7 +50,7 @@ _LEAST_RED = 12
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """What a sentence says about the film at a stop."""
+    """A claim: what a sentence says about the film at a stop."""
 
     sentence: str
     stop: Stop

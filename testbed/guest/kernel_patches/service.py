@@ -19,9 +19,6 @@ from priolab.testbed.guest.kernel_patches.edit import Change, Edit, Effect, link
 NAME = "a marked process needs time for its work"
 """The change's name."""
 
-MARK = "/sys/module/um_arch/parameters/service"
-"""The file to which a process writes its service time (rule 1)."""
-
 _TASK, _TCP, _SYSCALL = "include/linux/sched.h", "net/ipv4/tcp.c", "arch/um/kernel/skas/syscall.c"
 _ACCOUNT, _ADDING, _PROC = calls.ACCOUNT, calls.ADDING, calls.PROC
 _COUNTERS = "	/* Context switch counts: */\n"

@@ -13,7 +13,7 @@ from priolab.testbed.guest.kernel_patches.edit import Change
 
 @dataclass(frozen=True, kw_only=True)
 class Additions:
-    """What a kernel has beyond the lab's. options: configuration lines such as CONFIG_TLS=y."""
+    """Additions to the lab's kernel. options: configuration lines such as CONFIG_TLS=y."""
 
     changes: tuple[Change, ...] = ()
     options: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What the programs of a sandbox cannot reach, as root of the guest, and that a knob that is not given does nothing."""
+"""Walls of a sandbox: what its programs cannot reach as root of the guest. A knob that is not given does nothing."""
 
 import itertools
 import json

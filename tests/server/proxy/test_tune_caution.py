@@ -3,9 +3,7 @@
 The sysctl in these tests is net.ipv4.tcp_notsent_lowat.
 """
 
-import os
 import socket
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,20 +11,12 @@ import pytest
 
 from priolab.common.formats.decisions import Decision, Why
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
-from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import have_set, lowat_of, serving, talk
 
 _SYSCTL = 131_072
 _STRICT, _LOOSE, _CEILING = 50_000, 200_000, 100_000
 _LONG_NS = 10**15
 _SO_NETNS_COOKIE = 71  # <asm/socket.h>
-
-
-@pytest.fixture
-def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
-    """Return a new cgroup for the test."""
-    with own_group(f"priolab-test-{os.getpid()}") as path:
-        yield path
 
 
 @pytest.fixture

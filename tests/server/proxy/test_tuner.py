@@ -1,10 +1,9 @@
 """Tests of the tuner in the kernel, with sockets on loopback: what it sets, counts, and leaves behind."""
 
 import ctypes
-import os
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from priolab.common.formats.decisions import DRY_RUN, SET, Decision, Trigger
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded, _library
-from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import lowat_of, serving, talk
 from tests.support.tuner import replay
 from tests.support.tuner.law import follows
@@ -30,13 +28,6 @@ _OF_BPF = re.compile(r"^(prog|map|link)_id:\s+(\d+)$", re.MULTILINE)
 # Indexes into `struct counts` of maps.h.
 _SEEN, _CLOSED, _TUNED, _FAILURES, _UNLOGGED = 0, 1, 2, slice(3, 5), 5
 _DECISIONS, _VALUES, _WAITS, _SUMS = slice(6, 12), slice(12, 44), slice(44, 76), slice(76, 78)
-
-
-@pytest.fixture
-def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
-    """Return a new cgroup for the test."""
-    with own_group(f"priolab-test-{os.getpid()}") as path:
-        yield path
 
 
 def test_in_the_kernel(tmp_path: Path, group: Path) -> None:

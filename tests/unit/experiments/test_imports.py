@@ -28,6 +28,21 @@ def test_what_starts_quickly(code: str) -> None:
     assert imported(code) & SLOW == set()
 
 
+@pytest.mark.parametrize(
+    ("code", "most"),
+    [
+        ("import priolab", 3),
+        ("import priolab.experiments.cli", 22),
+        ("from priolab.experiments.cli import main; main(['list'])", 90),
+        ("from priolab.experiments.cli import command_line; command_line(['run'])", 150),
+    ],
+)
+def test_the_budget_of_imports(code: str, most: int) -> None:
+    """Each start of the lab imports at most so many modules of its own: of `priolab run`, before it reads its words."""
+    found = [name for name in imported(code) if name.partition(".")[0] == "priolab"]
+    assert len(found) <= most, sorted(found)
+
+
 def test_a_list_of_names() -> None:
     """`priolab list` imports nothing that searches or fetches programs, makes links, or shows arms at work."""
     found = imported("from priolab.experiments.cli import main; main(['list'])")
@@ -42,10 +57,16 @@ def test_a_list_of_names() -> None:
 
 
 def test_an_experiment_outside_of_its_places() -> None:
-    """`priolab run` makes certificates, with cryptography. The process of a run makes places and loads pages."""
+    """`priolab run` reads its words first. Experiments make certificates, with cryptography. A run's process makes
+    places and loads pages.
+    """
     found = imported(f"from priolab.experiments.cli import command_line; command_line(['run'])\n{FABRICS}")
+    assert found & SLOW == set()
+    assert not any(name.startswith("priolab.analysis.records") for name in found)
+    found = imported("import priolab.experiments.run_command, priolab.experiments.execution.experiment")
     assert found & SLOW == {"cryptography"}
     assert not found & {
+        "priolab.analysis.loads.findings",  # evaluates runs, which are at work before it is imported
         "priolab.client.load_scheduler",
         "priolab.proxy.front",
         "priolab.experiments.hosts.namespaces.namespaces",

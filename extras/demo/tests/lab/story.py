@@ -29,7 +29,7 @@ def asking(first: Arm, second: Arm) -> None:
 
 
 def lowat(first: Arm, second: Arm) -> None:
-    """With LOWAT image bytes wait in the front, and the script's first byte comes in less than half the time."""
+    """Image bytes wait in the front with LOWAT, and the script's first byte comes in less than half the time."""
     assert (first["verdict"], second["verdict"]) == ("inverted", "kept")
     assert second["ledger"]["image_bytes_at_available"]["pending"] > 0
     assert _begins(second) < _begins(first) / 2
@@ -46,14 +46,14 @@ def which_value(first: Arm, second: Arm) -> None:
 
 
 def tuned(first: Arm, second: Arm) -> None:
-    """With LOWAT=auto the BPF tuner runs, and the script's first byte comes earlier than with the fixed value."""
+    """The BPF tuner runs with LOWAT=auto, and the script's first byte comes earlier than with the fixed value."""
     assert second["observed"]["tuner"] == "bpf"
     assert second["verdict"] == "kept"
     assert _begins(second) < _begins(first)
 
 
 def deep_queue(first: Arm, second: Arm) -> None:
-    """With the deep queue the order is inverted, and the longest wait is in the bottleneck queue."""
+    """The deep queue inverts the order, and the longest wait is in the bottleneck queue."""
     assert (first["verdict"], second["verdict"]) == ("kept", "inverted")
     assert second["ledger"]["largest"] == "bottleneck_queue"
 

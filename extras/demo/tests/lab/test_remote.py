@@ -25,7 +25,7 @@ speed.dispatchEvent(new Event("input"));
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What an audience and a speaker see where the film stands. told: below the film. now: what the notes mark."""
+    """The screens of an audience and a speaker. told: the text below the film. now: what the notes mark."""
 
     drawn: State
     told: str

@@ -1,4 +1,4 @@
-"""What LOWAT costs: the law for wake-ups, the comparison with LOWAT unset, and the document's tables and picture."""
+"""Costs of LOWAT: the law for wake-ups, the comparison with LOWAT unset, and the document's tables and picture."""
 
 import os
 from dataclasses import replace

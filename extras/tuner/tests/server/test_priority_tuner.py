@@ -17,7 +17,6 @@ from priolab.common.formats.decisions import DRY_RUN, Decision
 from priolab.common.formats.reading import read_journal
 from priolab.extras.tuner.program import SERVICE, TESTED, built
 from priolab.extras.tuner.tests.service import Tuner, answered, is_gone, states, tuning, verified
-from priolab.testbed.topology.cgroup import own_group
 from tests.support.echo import have_set, lowat_of, serving, talk
 from tests.support.waiting import until
 
@@ -28,13 +27,6 @@ _KILLS = 5
 _SOON_S = 5.0
 """Five times the second that `make tuner-kills` holds on a quiet machine."""
 _IMPOSSIBLE, _WRONG = 3, 2
-
-
-@pytest.fixture
-def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
-    """Return a new cgroup for the test."""
-    with own_group(f"priolab-test-{os.getpid()}") as path:
-        yield path
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_lintian(package: Path) -> None:
 def test_installation_and_removal(package: Path) -> None:
     """The package installs in a bare Debian without a network, and removal leaves nothing."""
     if not any(cache_folder().glob("suites/*/bare")):
-        trees.make_bare(trees.trees_in(cache_folder().parent, "trixie"))
+        trees.make_bare(trees.Tree(suite="trixie", folder=cache_folder() / "suites" / "trixie"))
     for tree in sorted(cache_folder().glob("suites/*/bare")):
         if "arm64" in tree.parent.name:
             continue

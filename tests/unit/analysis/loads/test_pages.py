@@ -12,7 +12,7 @@ from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.contradictions import contradictions
 from priolab.analysis.loads.findings import findings
 from priolab.analysis.loads.lateness import FIRST, IMPORTANT, lateness
-from priolab.analysis.loads.lower_bound import bound, inversion, latest_important
+from priolab.analysis.loads.lower_bound import bound, inversion
 from priolab.analysis.loads.metrics import PageLoad, page_loads
 from priolab.analysis.loads.verdict import Judgement, judge
 from priolab.analysis.records.rate import Rate
@@ -287,7 +287,6 @@ def test_the_bound_of_a_chain() -> None:
         4 * ROUND_NS + 70 * MS + 2 * small_ns + large_ns + round((1 + 31 + 66) * BYTE_NS), abs=10
     )
     assert limit.other_bytes == 1000  # the whole photo, which the origin has a second earlier
-    assert latest_important(page) is page["tile"]
 
 
 def test_the_bound_of_what_waits_for_nothing() -> None:
@@ -313,15 +312,6 @@ def test_a_document_in_chunks_is_complete_with_its_last() -> None:
     chunks = (Chunk(at_ns=0, size_bytes=500, every_ns=700 * MS, count=2),)
     page = page_of_parts(part("html", chunks=chunks), part("a", after="html"), part("b", after="html", important=True))
     assert bound(page, page["b"], LINK, Rate.of(LINK)).first_byte_ns == 2 * ROUND_NS + 700 * MS + round(98 * BYTE_NS)
-
-
-def test_which_is_the_latest() -> None:
-    """`latest_important` adds the delays of the documents; of a response in chunks only the first chunk counts."""
-    slow = part("slow", important=True, chunks=(Chunk(at_ns=10 * MS, size_bytes=1, every_ns=900 * MS, count=1000),))
-    page = page_of_parts(
-        part("html", delay_ns=100 * MS), slow, part("soon", after="html", important=True), part("other")
-    )
-    assert latest_important(page).name == "soon"
 
 
 def test_what_was_lost_against_it() -> None:

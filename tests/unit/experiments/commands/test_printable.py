@@ -4,6 +4,8 @@ import pytest
 
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.printable import printable
+from priolab.experiments.scenario.named import Entry
+from priolab.experiments.sweep.listing import lines_of
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,15 @@ from priolab.experiments.commands.printable import printable
 def test_nothing_that_a_terminal_obeys(text: str, seen: str) -> None:
     """Control characters and characters that reverse the direction of writing are escaped; line ends stay."""
     assert printable(text) == seen
+
+
+def test_no_sentence_of_the_list_has_two_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    """Titles and expectations of people's own may end with a question mark or a full stop."""
+    Report().lines(lines_of(Entry(name="mine", title="Is it late at all?", expect="It is.", knobs={})))
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()[1:3]] == [
+        "Is it late at all?",
+        "Expect: It is.",
+    ]
 
 
 def test_a_path_stays_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:

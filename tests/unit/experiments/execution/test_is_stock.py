@@ -1,4 +1,4 @@
-"""Which fronts the checks hold to what the lab has measured of servers."""
+"""Fronts that the checks hold to what the lab has measured of servers."""
 
 import pytest
 

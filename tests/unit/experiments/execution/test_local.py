@@ -214,7 +214,7 @@ def test_what_cannot_be_judged_has_failed(monkeypatch: pytest.MonkeyPatch, tmp_p
             raise KeyError("nothing like it")
         return judge(evidence, *rest)
 
-    monkeypatch.setattr("priolab.experiments.execution.conclusion.findings", findings)
+    monkeypatch.setattr("priolab.analysis.loads.findings.findings", findings)
     sweep = sweep_of(VALUES, results=tmp_path)
     folder, heard = carried_out(sweep, Local(sweep.run_settings, 2))
     bad = {name: str(ending.reason) for name, ending in heard.items() if ending.status != "ok"}

@@ -1,4 +1,4 @@
-"""What a guest finds in the folder of a run."""
+"""Tasks of a guest, which it reads from the folder of a run."""
 
 from pathlib import Path
 

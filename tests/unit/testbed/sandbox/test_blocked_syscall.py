@@ -1,4 +1,4 @@
-"""What a thread waits for, told from its system call, and what happens at a terminal, as frames."""
+"""Waits of a thread, told from its system call; and what happens at a terminal, as frames."""
 
 import struct
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What programs wrote, and the packets of both hosts, as files."""
+"""Files of what programs wrote, and of the packets of both hosts."""
 
 import os
 import struct

@@ -1,4 +1,4 @@
-"""What the sandbox imports: the engine, and what the engine stands on."""
+"""Imports of the sandbox: the engine, and what the engine stands on."""
 
 import ast
 from pathlib import Path

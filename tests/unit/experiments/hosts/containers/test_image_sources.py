@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common import home
-from priolab.experiments.hosts.containers.image_sources import FILES, FOLDERS, IMAGE_SOURCES, image_folder
+from priolab.experiments.hosts.containers.image_sources import APART, FILES, FOLDERS, IMAGE_SOURCES, image_folder
 
 
 @pytest.fixture
@@ -42,3 +42,9 @@ def test_images_of_an_installed_lab(installed: Path) -> None:
 def test_all_that_images_are_made_of_is_there() -> None:
     """All sources of the images exist, because the images' name is a digest of them."""
     assert [name for name in IMAGE_SOURCES if not (home.ROOT / name).exists()] == []
+
+
+def test_what_is_apart_is_in_no_image() -> None:
+    """A change of what no image needs leaves the images' name. So no image has it, and it exists."""
+    ignored = (home.ROOT / ".dockerignore").read_text().splitlines()
+    assert [name for name in APART if name not in ignored or not (home.ROOT / name).is_dir()] == []
