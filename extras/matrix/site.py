@@ -11,6 +11,9 @@ PAGE = "matrix-loads.html"
 
 
 def for_site(document: str, address: str) -> tuple[str, str]:
-    """Returns the document, whose cells link to the page, and the page. address: that of the page in links."""
+    """Returns the document, whose cells link to the page, and the page. address: that of the page in links.
+
+    Links from the page to runs, which the site does not have, lead out of docs/: the site makes plain text of them.
+    """
     found = documented()
-    return with_places(document, text.places(found, address)), page.html(found)
+    return with_places(document, text.places(found, address)), page.html(found, f"../{page.RUNS}")
