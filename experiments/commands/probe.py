@@ -44,7 +44,7 @@ from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands import site_load
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.probe_answers import Answer, document, show
-from priolab.experiments.commands.target import STEP, Refused, Site, parsed_url, run_client
+from priolab.experiments.commands.target import STEP, Hurried, Refused, Site, parsed_url, run_client
 from priolab.experiments.commands.trial import Trial
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import stimuli_of
@@ -125,23 +125,30 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         f" {units.format_time(site.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
     )
     unasked: tuple[float, float] | None = None
+    obstacle: str | None = None
     answers = {str(dialect): Answer() for dialect in named}
     with _seeing(trials, site, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
-        with suppress(TransportFailed):  # the deadline has come
+        try:
             one, other = (seen(trial).important_share for trial in _UNASKED)
             unasked = one, other
+        except Hurried as error:
+            obstacle = error.reason
+        except TransportFailed:  # the deadline has come
+            pass
         for dialect in named:
             with suppress(TransportFailed):
                 answers[str(dialect)] = _answer(dialect, seen, protocol)
-    missing = [] if unasked else ["the server's own order"]
+    missing = [] if unasked or obstacle else ["the server's own order"]
     missing += [dialect for dialect, answer in answers.items() if answer.is_missing]
     if options.json:
         report.document(document(site, unasked, answers))
     else:
-        show(report, unasked, answers)
+        show(report, unasked or obstacle, answers)
     if missing:
         what = f"{len(trials)} probes"
         raise TimedOut(STEP, what, limit_ns / 10**9, f"{NOT_MEASURED}: {', '.join(missing)}; {_MORE_TIME}")
+    if obstacle and not any(answer.replies or answer.refusal for answer in answers.values()):
+        raise StepFailed(STEP, obstacle)
     return 0
 
 

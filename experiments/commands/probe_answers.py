@@ -84,8 +84,11 @@ def own_order_in_words(unasked: float, turned: float) -> str:
     return found
 
 
-def show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[str, Answer]) -> None:
-    """Shows the answers, by dialect, as a table and sentences. unasked: the shares in `own_order_in_words`."""
+def show(report: Report, unasked: tuple[float, float] | str | None, answers: Mapping[str, Answer]) -> None:
+    """Shows the answers, by dialect, as a table and sentences.
+
+    unasked: the shares in `own_order_in_words`, or why the server's own order was not measured; None at the deadline.
+    """
     head = (
         "dialect",
         "answer",
@@ -94,13 +97,13 @@ def show(report: Report, unasked: tuple[float, float] | None, answers: Mapping[s
         "first URL's share of the window if marked as more urgent",
     )
     report.table(head, [row for dialect, answer in answers.items() for row in answer.rows(dialect)])
-    if unasked:
+    if isinstance(unasked, tuple):
         report.say(
             f"Without priorities: {own_order_in_words(*unasked)}. If the second URL is requested second, it gets"
             f" {unasked[0]:.0%} of the window; if the first URL is requested second, it gets {1 - unasked[1]:.0%}."
         )
     else:
-        report.say(f"Without priorities: {NOT_MEASURED}.")
+        report.say(f"Without priorities: {NOT_MEASURED}{f': {unasked}' if unasked else ''}.")
     report.say(_MEANING)
 
 

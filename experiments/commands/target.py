@@ -126,7 +126,10 @@ class Site:
         return stimulus_page(trial.page, (self.path, self.second))
 
     def probe_in(self, trial: Trial, events: Sequence[Event], remedy: str = "") -> Probe:
-        """Returns the result of a probe. events: the client's. Raises StepFailed, with the remedy for short pauses."""
+        """Returns the result of a probe. events: the client's. Raises StepFailed.
+
+        remedy: what to do if the pauses were too short, which raises Hurried.
+        """
         page = self.page(trial)
         for resource in page.resources:
             own = [event for event in events if event.resource == resource.name]
@@ -137,8 +140,12 @@ class Site:
         if found is None:
             raise StepFailed(STEP, "the server sent nothing when the window was opened")
         if self.protocol is Protocol.HTTP2 and was_hurried(found, STEPS.size_bytes):
-            raise StepFailed(STEP, f"{_HURRIED}{remedy}")
+            raise Hurried(STEP, f"{_HURRIED}{remedy}")
         return found
+
+
+class Hurried(StepFailed):
+    """The client's pauses were too short: the order of the bytes does not show what the server chose."""
 
 
 _HURRIED = (
