@@ -15,7 +15,7 @@ from priolab.client.transport import TransportFailed
 from priolab.common.formats.events import Event, Kind
 from priolab.experiments.cli import main
 from priolab.experiments.commands import probe, probe_answers
-from priolab.experiments.commands.target import _REFUSALS, Refused, Site, parsed_url
+from priolab.experiments.commands.target import _REFUSALS, STEP, Hurried, Refused, Site, parsed_url
 from priolab.experiments.commands.trial import Trial
 
 
@@ -169,3 +169,24 @@ def test_the_deadline_comes_between_dialects(
         assert ["chrome", "not", "measured", *["the", "deadline", "came", "first"]] in rows
         assert ["header", "not", "measured", *["the", "deadline", "came", "first"]] in rows
         assert "Without priorities: shared" in said.out
+
+
+@pytest.mark.parametrize(("hurried", "code"), [([Priorities.NONE], 0), ([*Priorities], 1)], ids=["own order", "all"])
+def test_bytes_that_came_late(
+    hurried: list[Priorities], code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The dialects are asked although the server's own order is not measured; nothing measured is a failure."""
+    site = Site(host="a.test", authority="a.test", address="::1", port=443, path="/", second="/", ca=Path("ca.pem"))
+
+    def probe_late(trial: Trial, *_: Any) -> Probe:
+        if trial.priorities in hurried:
+            raise Hurried(STEP, "bytes came late")
+        return seen(100, 98 if trial.priorities is Priorities.SPDY else 2)
+
+    monkeypatch.setattr(probe, "_site", lambda *_: (site, 0))
+    monkeypatch.setattr(probe, "_probe", probe_late)
+    assert main(["probe", "https://a.test/", "--dialect", "header"]) == code
+    said = capsys.readouterr()
+    assert "Without priorities: not measured: bytes came late." in said.out
+    assert any(line.startswith("header   strict") for line in said.out.splitlines()) is (code == 0)
+    assert said.err.endswith("" if code == 0 else "probing: bytes came late\n")
