@@ -33,7 +33,7 @@ class Run(recorded.Run):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What the client did and received, in order: requests, headers, data."""
+        """The client's events in order: requests, headers, data."""
         return self._evidence.events
 
     @property
@@ -48,7 +48,7 @@ class Run(recorded.Run):
 
     @property
     def queue(self) -> tuple[QueueSample, ...]:
-        """What the link toward the client held: a sample for each change."""
+        """The packets and bytes in the link toward the client: a sample for each change."""
         return self._layers.queue
 
     @cached_property

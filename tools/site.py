@@ -132,6 +132,11 @@ class _Sources:
         """The pages in the checkout."""
         return tuple(file for pattern in _PAGES for file in sorted(self.root.glob(pattern)))
 
+    @cached_property
+    def _made_by_extras(self) -> tuple[Any, ...]:
+        """The modules of extras that make a page for one of their documents."""
+        return tuple(parts("site"))
+
     def _text(self, page: Path) -> str:
         text = with_links(
             page.read_text(encoding="utf-8"), lambda target, is_picture: self._lead(page, target, is_picture=is_picture)
@@ -142,7 +147,7 @@ class _Sources:
             return "\n\n".join((title, first, *films, rest, *self._navigation()))
         if page == self.root / "docs/decisions/README.md":
             return text + _contents(re.findall(r"\]\((\d{4}-\S+\.md)\)", text))
-        for made in parts("site"):
+        for made in self._made_by_extras:
             if page == made.DOCUMENT:
                 text, shown = made.for_site(text, f"part:{made.PAGE}")
                 there = self.made / self._place(page.with_name(made.PAGE))

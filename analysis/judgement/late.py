@@ -12,7 +12,7 @@ from priolab.common.formats.run import Verdict
 
 
 class Late(StrEnum):
-    """What becomes of a late urgent resource."""
+    """The fate of a late urgent resource."""
 
     KEPT = "kept"
     """It overtakes in every load, or a load cannot tell although probes have."""

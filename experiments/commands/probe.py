@@ -124,31 +124,23 @@ def probe(options: argparse.Namespace, report: Report) -> int:
         f" the client opens its window by {STEPS.size_bytes // 1024} KiB whenever the server has sent nothing for"
         f" {units.format_time(site.steps.quiet_ns)}; time limit of all probes together: {limit_ns / 10**9:g} s"
     )
-    unasked: tuple[float, float] | None = None
-    obstacle: str | None = None
     answers = {str(dialect): Answer() for dialect in named}
     with _seeing(trials, site, Deadline(began_ns + limit_ns, "a probe"), beside) as seen:
-        try:
-            one, other = (seen(trial).important_share for trial in _UNASKED)
-            unasked = one, other
-        except Hurried as error:
-            obstacle = error.reason
-        except TransportFailed:  # the deadline has come
-            pass
+        unasked = _own_order(seen)
         for dialect in named:
             with suppress(TransportFailed):
                 answers[str(dialect)] = _answer(dialect, seen, protocol)
-    missing = [] if unasked or obstacle else ["the server's own order"]
+    missing = [] if unasked else ["the server's own order"]
     missing += [dialect for dialect, answer in answers.items() if answer.is_missing]
     if options.json:
         report.document(document(site, unasked, answers))
     else:
-        show(report, unasked or obstacle, answers)
+        show(report, unasked, answers)
     if missing:
         what = f"{len(trials)} probes"
         raise TimedOut(STEP, what, limit_ns / 10**9, f"{NOT_MEASURED}: {', '.join(missing)}; {_MORE_TIME}")
-    if obstacle and not any(answer.replies or answer.refusal for answer in answers.values()):
-        raise StepFailed(STEP, obstacle)
+    if isinstance(unasked, str) and not any(answer.replies or answer.refusal for answer in answers.values()):
+        raise StepFailed(STEP, unasked)
     return 0
 
 
@@ -193,6 +185,17 @@ def _asked(dialect: Dialect, protocol: Protocol) -> list[tuple[Trial, Trial]]:
     The first probe of a pair marks the second resource as more urgent, the other one the first resource.
     """
     return [Trial(dialect=dialect, page=page).pair for page in stimuli_of(dialect, protocol)]
+
+
+def _own_order(seen: Callable[[Trial], Probe]) -> tuple[float, float] | str | None:
+    """Returns the shares without priorities, or why they are not measured; None at the deadline. Raises StepFailed."""
+    try:
+        one, other = (seen(trial).important_share for trial in _UNASKED)
+    except Hurried as error:
+        return error.reason
+    except TransportFailed:
+        return None
+    return one, other
 
 
 def _answer(dialect: Dialect, seen: Callable[[Trial], Probe], protocol: Protocol = Protocol.HTTP2) -> Answer:

@@ -107,8 +107,8 @@ def show(report: Report, unasked: tuple[float, float] | str | None, answers: Map
     report.say(_MEANING)
 
 
-def document(site: Site, unasked: tuple[float, float] | None, answers: Mapping[str, Answer]) -> dict[str, Any]:
-    """Returns the document that docs/reference/results.md describes."""
+def document(site: Site, unasked: tuple[float, float] | str | None, answers: Mapping[str, Answer]) -> dict[str, Any]:
+    """Returns the document that docs/reference/results.md describes. unasked: as for `show`."""
     return {
         "format": _FORMAT,
         "protocol": site.protocol,
@@ -116,10 +116,11 @@ def document(site: Site, unasked: tuple[float, float] | None, answers: Mapping[s
         "address": site.address,
         "port": site.port,
         "paths": (site.path, site.second),
-        "unasked": unasked
-        and {
+        "unasked": {
             "own_order": own_order_in_words(*unasked),
             "second_share": {"requested_second": round(unasked[0], 4), "requested_first": round(unasked[1], 4)},
-        },
+        }
+        if isinstance(unasked, tuple)
+        else None,
         "dialects": {dialect: answer.document() for dialect, answer in answers.items()},
     }

@@ -319,15 +319,14 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
         late_ns=ROUND_TRIPS * tolerance.round_trip_ns,
         is_exact=tolerance.clock_ns == 0,
     )
-    record = scenario
     stock = is_stock(scenario)
     takes_whole = server.takes_whole and stock and scenario.via is None and scenario.buffering == "on"
-    _none_of(contradictions(evidence, layers, record, allowance, is_stock=stock, takes_whole=takes_whole))
+    _none_of(contradictions(evidence, layers, scenario, allowance, is_stock=stock, takes_whole=takes_whole))
     _none_of(unexplained(found.ledger, allowance))
     if not server.over_tcp and not scenario.client.is_browser:
         _none_of(late_reads(read_json(folder.client / "socket.json").get("waited_longest_ns"), allowance))
-    if record.via is not None:
-        _none_of(hop_contradictions(evidence, layers, record.via, expected_loads, allowance))
+    if scenario.via is not None:
+        _none_of(hop_contradictions(evidence, layers, scenario.via, expected_loads, allowance))
     return found
 
 

@@ -25,6 +25,7 @@ from priolab.client.dialects import Part
 from priolab.client.plan import PlanKind
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.plan import Disturbance
+from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.commands.trial import Trial
 from priolab.experiments.scenario import pages
 from priolab.experiments.scenario.knobs import KNOBS
@@ -48,7 +49,7 @@ HOLDS: Mapping[str, tuple[StrEnum, ...]] = {
 
 
 class Question(StrEnum):
-    """What the trials of a check are to answer."""
+    """The question that the trials of a check answer."""
 
     ORDER = "order"
     """Does the server send first what the client asks for first? Two probes for each page, with opposite orders."""
@@ -167,7 +168,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     dialect: Annotated[str, msgspec.Meta(description="a dialect, as the knob DIALECT takes it")] = _DEFAULT
     must: str = _DEFAULT
     page: str = _DEFAULT
-    lowat: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1, description=f"1 to {2**32 - 1}")] = _DEFAULT
+    lowat: Annotated[int, msgspec.Meta(ge=1, le=NO_LIMIT, description=f"1 to {NO_LIMIT}")] = _DEFAULT
     native: bool = _DEFAULT
     loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = _DEFAULT
 
@@ -189,7 +190,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def row(self) -> Kind:
-        """What checks of this kind do."""
+        """The row of KINDS for the check."""
         return KINDS[self.kind]
 
     @property

@@ -117,7 +117,7 @@ def _is_cause(basic: Finding, check: Check) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
-    """What the trials of a check show. word: a word of analysis/judgement. shown, load: the trial and load with proof.
+    """The answer of a check's trials. word: a word of analysis/judgement. shown, load: the trial and load with proof.
 
     by_id: True if the stream that was requested first always comes first.
     """
@@ -195,9 +195,6 @@ def _turns(probe: Probe) -> Sharing:
 
 def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
     """True if a check of sharing showed that streams of one priority are sent one after the other."""
-    found = [seen.get((each.name, role)) for each in checks for role, _ in each.trials() if _asks_sharing(each)]
+    asking = (each for each in checks if each.row.question is Question.SHARING)
+    found = [seen.get((each.name, role)) for each in asking for role, _ in each.trials()]
     return any(each.probe and _turns(each.probe).in_turn for each in found if each and not each.failure)
-
-
-def _asks_sharing(check: Check) -> bool:
-    return check.row.question is Question.SHARING

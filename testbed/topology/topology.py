@@ -65,7 +65,7 @@ class Wire:
 
 @dataclass(frozen=True, kw_only=True)
 class Shaping:
-    """What the host of a link does to packets. near: its device toward which the link has its rate. far: the other."""
+    """The work of a link's host on packets. near: its device toward which the link has its rate. far: the other."""
 
     link: Link
     near: str

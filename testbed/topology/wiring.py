@@ -5,7 +5,7 @@ from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.topology import Wire, ipv6_of
 
 _IPV4, _IPV6 = (str, 24), (ipv6_of, 64)
-"""Of each family: the function that returns an address of it, and the length of a wire's prefix."""
+"""The function that returns an address of a family, and the length of a wire's prefix in it."""
 
 _MAC = "02:00:c6:12:{:02x}:{:02x}"  # locally administered
 
