@@ -55,16 +55,14 @@ struct decision {
  * To restore a socket whose value is held.lowat_bytes, set held.own_bytes.
  */
 struct connection {
-	__u64 t_ns; /* the end of the last round trip; 0: the program has not seen the connection before */
-	__u64 highest_rate_bytes_s; /* the highest of the rates below so far */
+	struct acked acked; /* acked.since_ns 0: the program has not seen the connection before */
 	struct held held;
-	__u32 acked_bytes; /* all bytes acknowledged at t_ns, modulo 2^32 */
 	__u32 wait_us; /* the wait that is in counts.waits; 0: unknown */
 	__u32 sysctl_bytes; /* the sysctl, as the program last read it; 0: no limit */
 	__u16 unread; /* samples that may yet be decided without reading the socket's value and the sysctl */
 	__u8 refused; /* 1: the kernel has refused a value */
 	__u8 tuned; /* 1: a value was set */
-	__u64 acked_rate_bytes_s; /* the rate of bytes acknowledged in the last round trip; last: seldom read from memory */
+	__u32 padding;
 };
 
 /* The one entry of `counts`, for each processor. A number is the sum over all processors, and is never lost.

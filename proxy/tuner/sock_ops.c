@@ -106,18 +106,6 @@ static inline __attribute__((always_inline)) __u32 acked_bytes(const volatile st
 	return socket->bytes_acked + sacked_segments * socket->mss_cache;
 }
 
-static inline __attribute__((always_inline)) void end_round_trip(struct connection *connection, __u64 now_ns,
-								 __u32 acked)
-{
-	__s32 more = acked - connection->acked_bytes;
-
-	connection->acked_rate_bytes_s = rate_of(more > 0 ? more : 0, (now_ns - connection->t_ns) / 1000);
-	if (connection->acked_rate_bytes_s > connection->highest_rate_bytes_s)
-		connection->highest_rate_bytes_s = connection->acked_rate_bytes_s;
-	connection->acked_bytes = acked;
-	connection->t_ns = now_ns;
-}
-
 /* Reads the sysctl of the connection's network namespace, if it counts; returns true if the connection may be tuned. */
 static inline __attribute__((always_inline)) int is_known(struct bpf_sock_ops *socket, const struct rule *rule,
 							  struct connection *connection)
@@ -216,8 +204,8 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.rtt_us = socket->srtt_us >> 3;
 	seen.delivery_rate_bytes_s =
 		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
-	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
-	seen.highest_rate_bytes_s = connection->highest_rate_bytes_s;
+	seen.acked_rate_bytes_s = connection->acked.rate_bytes_s;
+	seen.highest_rate_bytes_s = highest_rate_bytes_s(&connection->acked);
 	decide(&seen, &rule->aim, &choice);
 	if (rule->cautious ? is_due(socket, rule, connection, &choice, now_ns, &error)
 			   : is_known(socket, rule, connection) &&
@@ -235,8 +223,7 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 static inline __attribute__((always_inline)) void meet(struct bpf_sock_ops *socket, struct connection *connection,
 						       __u64 now_ns, struct counts *counts)
 {
-	connection->t_ns = now_ns;
-	connection->acked_bytes = acked_bytes(socket);
+	begin_acked(&connection->acked, acked_bytes(socket), now_ns);
 	count(&counts->seen, 1);
 	count(&counts->values[0], 1);
 	count(&counts->waits[0], 1);
@@ -275,10 +262,10 @@ static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *s
 		count(&counts->forgotten, 1);
 		return;
 	}
-	if (connection->t_ns == 0)
+	if (connection->acked.since_ns == 0)
 		meet(socket, connection, now_ns, counts);
 	else if (socket->op == BPF_SOCK_OPS_RTT_CB)
-		end_round_trip(connection, now_ns, acked_bytes(socket));
+		note_acked(&connection->acked, acked_bytes(socket), now_ns);
 	decide_for(socket, rule, connection, now_ns, counts);
 }
 
@@ -288,14 +275,14 @@ static inline __attribute__((always_inline)) void forget(struct bpf_sock_ops *so
 	struct connection *connection = state_of(socket, 0);
 	__u64 cookie = bpf_get_socket_cookie(socket);
 
-	if (!connection || connection->t_ns == 0)
+	if (!connection || connection->acked.since_ns == 0)
 		return;
 	count(&counts->closed, 1);
 	count(&counts->values[bucket_of(connection->held.lowat_bytes)], -1);
 	count(&counts->values_bytes, -(__s64)connection->held.lowat_bytes);
 	count(&counts->waits[bucket_of(connection->wait_us)], -1);
 	count(&counts->waits_us, -(__s64)connection->wait_us);
-	connection->t_ns = 0;
+	connection->acked.since_ns = 0;
 	bpf_map_delete_elem(&others, &cookie);
 }
 

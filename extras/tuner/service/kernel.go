@@ -58,13 +58,16 @@ func (c *counts) add(more *counts) {
 
 // connection is struct connection of maps.h.
 type connection struct {
-	TNs, HighestRate           uint64
-	LowNs                      uint64
-	LowBytes, Own, Lowat, Last uint32
-	AckedBytes, WaitUs, Sysctl uint32
-	Unread                     uint16
-	Refused, Tuned             uint8
-	AckedRate                  uint64
+	SpanNs                                          [3]uint64
+	SinceNs, AckedRate, HighestRate, BeforeRate     uint64
+	SpanBytes                                       [3]uint32
+	AllBytes                                        uint32
+	LowNs                                           uint64
+	LowBytes, Own, Lowat, Last                      uint32
+	WaitUs, Sysctl                                  uint32
+	Unread                                          uint16
+	Refused, Tuned                                  uint8
+	_                                               uint32
 }
 
 // program is the program in the kernel with its maps, one for each cgroup. It is unloaded when this process ends.
