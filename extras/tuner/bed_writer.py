@@ -43,7 +43,7 @@ def main(address: str, port: str, count: str) -> None:
     writable = select.epoll()
     by_number = {connection.fileno(): connection for connection, _ in connections}
     for connection in by_number.values():
-        connection.setblocking(False)
+        connection.settimeout(0)
         writable.register(connection, select.EPOLLOUT | select.EPOLLET)
     due_s = time.monotonic()
     while True:

@@ -72,10 +72,10 @@ class Acked:
         if now_ns - self.span_ns[0] >= _RATE_NS:
             self.span_ns = [now_ns, *self.span_ns[:2]]
             self.span_bytes = [self.all_bytes, *self.span_bytes[:2]]
-        self.rate_bytes_s, rate = (self._rate_since(span, now_ns) for span in (1, 2))
+        self.rate_bytes_s, longer = (self._rate_since(span, now_ns) for span in (1, 2))
         if now_ns - self.since_ns >= _HIGHEST_NS:
             self.since_ns, self.before_bytes_s, self.highest_bytes_s = now_ns, self.highest_bytes_s, 0
-        self.highest_bytes_s = max(self.highest_bytes_s, rate)
+        self.highest_bytes_s = max(self.highest_bytes_s, min(self.rate_bytes_s, 2 * longer))
 
     def _rate_since(self, span: int, now_ns: int) -> int:
         size_bytes = (self.all_bytes - self.span_bytes[span]) % _WORD
