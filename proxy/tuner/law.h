@@ -22,7 +22,7 @@
  *    trip shorter than 100 ms counts together with those before it (`struct acked`). As long as a connection is younger,
  *    its bytes are divided by 100 ms all the same. Slow start loses nothing by that: until then LOWAT and a packet
  *    buffer are, for a target of 50 ms, half of all bytes acknowledged, which is half of the window. A clump follows a
- *    gap, so the highest rate is at most twice the rate of two such times in a row; in slow start, and after a rise of
+ *    gap, so the highest rate is at most four times that of two such times in a row; in slow start, and after a rise of
  *    the link's rate, this is more than the rate of the last one.
  * 2. The goal: no byte stays unsent for longer than the target. So the unsent bytes, a packet buffer included, may be
  *    rate x target, and LOWAT = rate x target - 64 KiB. On links slower than 64 KiB per target this LOWAT would be
@@ -71,7 +71,7 @@ struct acked {
 	__u64 span_ns[3]; /* the begins of the span now, of the last one, and of the one before it */
 	__u64 since_ns; /* the begin of the time in which highest_bytes_s was measured */
 	__u64 rate_bytes_s; /* since the begin of the last span */
-	__u64 highest_bytes_s; /* the highest of these rates since since_ns, each at most twice that of one more span */
+	__u64 highest_bytes_s; /* the highest of these rates since since_ns, each at most four times that of one more span */
 	__u64 before_bytes_s; /* the highest one in the time before */
 	__u32 span_bytes[3]; /* what had been acknowledged at the begins of the spans, modulo 2^32 */
 	__u32 all_bytes; /* the most that had been acknowledged, modulo 2^32 */
@@ -146,7 +146,7 @@ static inline __attribute__((always_inline)) void note_acked(struct acked *acked
 		acked->span_bytes[0] = acked->all_bytes;
 	}
 	acked->rate_bytes_s = rate_since(acked->all_bytes - acked->span_bytes[1], now_ns - acked->span_ns[1]);
-	rate = 2 * rate_since(acked->all_bytes - acked->span_bytes[2], now_ns - acked->span_ns[2]);
+	rate = 4 * rate_since(acked->all_bytes - acked->span_bytes[2], now_ns - acked->span_ns[2]);
 	if (acked->rate_bytes_s < rate)
 		rate = acked->rate_bytes_s;
 	if (now_ns - acked->since_ns >= HIGHEST_NS) {

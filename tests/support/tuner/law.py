@@ -75,7 +75,7 @@ class Acked:
         self.rate_bytes_s, longer = (self._rate_since(span, now_ns) for span in (1, 2))
         if now_ns - self.since_ns >= _HIGHEST_NS:
             self.since_ns, self.before_bytes_s, self.highest_bytes_s = now_ns, self.highest_bytes_s, 0
-        self.highest_bytes_s = max(self.highest_bytes_s, min(self.rate_bytes_s, 2 * longer))
+        self.highest_bytes_s = max(self.highest_bytes_s, min(self.rate_bytes_s, 4 * longer))
 
     def _rate_since(self, span: int, now_ns: int) -> int:
         size_bytes = (self.all_bytes - self.span_bytes[span]) % _WORD

@@ -144,14 +144,11 @@ def test_a_burst_is_no_rate() -> None:
 
 
 def test_the_gap_before_a_clump_counts() -> None:
-    """Acknowledgments that were held back for half a second do not double the highest rate."""
-    steady = [(62_500, 25.0)] * 40
-    first, rest = (1448, 500.0), (1_250_000 - 1448, 25.0)
-    clump = _acked(*steady, first, rest, *steady[:3])
-    assert 2_500_000 <= clump.highest_rate_bytes_s <= 2 * 2_500_000
-    long = _acked(*[(300_000, 120.0)] * 10, (1448, 600.0), (1_500_000 - 1448, 120.0))
-    assert long.rate_bytes_s > 4 * 2_500_000
-    assert long.highest_rate_bytes_s <= 2 * 2_500_000
+    """Acknowledgments that were held back for three seconds give at most four times the rate."""
+    steady, gap, clump = [(62_500, 25.0)] * 40, (1448, 3000.0), (7_500_000 - 1448, 100.0)
+    for round_trips in ([gap, clump], [gap, clump, *steady[:9]]):
+        assert 2_500_000 <= _acked(*steady, *round_trips).highest_rate_bytes_s <= 4 * 2_500_000
+    assert _acked(*steady, gap, clump).rate_bytes_s > 20 * 2_500_000
 
 
 def test_slow_start_with_short_round_trips() -> None:
