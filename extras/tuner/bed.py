@@ -25,6 +25,7 @@ from priolab.analysis.reports.markdown import Table
 from priolab.common.errors import LabError, StepFailed, Unavailable
 from priolab.common.formats.decisions import writing
 from priolab.common.home import ROOT
+from priolab.common.packets import PACKET_BUFFER_BYTES
 from priolab.common.process.processes import ProcessSettings
 from priolab.experiments.hosts.real_fronts import ENDS, FIRST_PORT, FRONT_ADDRESS, Places, places
 from priolab.extras.tuner import bed_writer
@@ -39,7 +40,6 @@ RATE_BYTES_S = 20_000_000 / 8 * 1448 / 1514
 
 ARMS = {"the law alone": Rule(), "with caution": Rule(cautious=True)}
 DURATION_S = 25.0
-PACKET_BUFFER_BYTES = 65536
 _STEP = "the tuner's bed"
 _LOOK_S = 0.05
 
