@@ -52,7 +52,7 @@ def main(address: str, port: str, count: str) -> None:
         if time.monotonic() >= due_s:
             due_s += _EVERY_S
             for connection, peer in connections:
-                print(time.monotonic_ns(), peer[1], *sample(connection), flush=False)
+                print(time.monotonic_ns(), peer[1], *sample(connection))
 
 
 if __name__ == "__main__":
