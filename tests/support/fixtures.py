@@ -18,6 +18,7 @@ from priolab.experiments.setup.packages import CAPTURING, READING_CAPTURES
 from priolab.experiments.setup.setup_request import needs_of_tests
 from priolab.proxy.server import catalogue
 from priolab.testbed.process.command_process import CommandProcess, Work, keep_guests
+from priolab.testbed.topology.cgroup import own_group
 from tests.page import axe
 from tests.support import capabilities
 from tests.support.capabilities import NEEDED, each, is_needed_by_core, needing
@@ -257,6 +258,13 @@ def netns() -> None:
 @needing("bpf")
 def bpf() -> None:
     """Says that the test loads BPF programs."""
+
+
+@pytest.fixture
+def group(bpf: None) -> Iterator[Path]:  # noqa: ARG001
+    """Return a new cgroup for the test of a tuner."""
+    with own_group(f"priolab-test-{os.getpid()}") as path:
+        yield path
 
 
 @pytest.fixture
