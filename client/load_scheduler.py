@@ -105,6 +105,11 @@ class Loads:
         return [stream_id for stream_id, request in self._open.items() if request.name not in self._awaited]
 
     @property
+    def resources_by_name(self) -> dict[str, int]:
+        """Open streams of the resources that no other resource waits for, by name, in the order of their requests."""
+        return {self._open[stream_id].name: stream_id for stream_id in self.resources}
+
+    @property
     def all_answered(self) -> bool:
         """True if the response headers of all open streams have arrived."""
         return self._open.keys() <= self._answered

@@ -20,6 +20,7 @@ import msgspec
 
 from priolab.analysis.judgement.late import Late
 from priolab.analysis.judgement.order import Reading, Sharing
+from priolab.analysis.judgement.sequence import Mistakes, Relation
 from priolab.client import dialects
 from priolab.client.dialects import Part
 from priolab.client.plan import PlanKind
@@ -37,12 +38,33 @@ DEFAULT = Path(__file__).parent / "rfc9218.toml"
 
 _OPTION = "--expect"
 
+_PAGES = Path(__file__).parent / "pages"
+
+
+class Several(StrEnum):
+    """What a probe of several streams shows."""
+
+    IN_ORDER = "in order"
+    WRONG = "wrong"
+    """Some streams did not get what they asked for."""
+    ALL_TURNED = "turned round"
+    """All streams that did not get what they asked for came in the opposite order."""
+    ALL_SHARED = "shared"
+    """All streams that did not get what they asked for shared the window."""
+    STALLED = "stalled"
+    """The server sent nothing, though it could."""
+    BROKEN = "broken off"
+    """The server ended the connection or a stream."""
+
+
 HOLDS: Mapping[str, tuple[StrEnum, ...]] = {
     "strict": (Reading.STRICT,),
     "followed": (Reading.STRICT, Reading.PROPORTIONAL),
     "shared": (Sharing.SHARED,),
     "in turn": (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_LAST),
     "kept": (Late.KEPT,),
+    "in order": (Several.IN_ORDER,),
+    "even": (Several.IN_ORDER,),
 }
 """For each value of `must` the answers with which a check holds."""
 
@@ -54,6 +76,8 @@ class Question(StrEnum):
     """Does the server send first what the client asks for first? Two probes for each page, with opposite orders."""
     SHARING = "sharing"
     """Do two streams of the same priority share the window? One probe."""
+    SEVERAL = "several"
+    """Do several streams come in the order that their priorities ask for? One probe with a page of pages/."""
     LATE = "late"
     """Does a late urgent resource overtake? Page loads over the lab's slow link."""
 
@@ -64,7 +88,9 @@ class Kind:
 
     faults: for each value that `must` may have, the default first, the fault that each wrong answer names. pages: the
     page, and those that are asked as well in dialects that send weights. dialect: the default. parts: of these the
-    dialect must have one. keys: further keys of the check, with their defaults.
+    dialect must have one. keys: further keys of the check, with their defaults. mistakes: of a question about
+    several streams, the mistakes in reading a priority that have names. ties: what must hold there of
+    streams of one urgency without incremental. basics: the kinds of checks from whose failure one of this kind follows.
     """
 
     question: Question
@@ -74,6 +100,9 @@ class Kind:
     parts: tuple[Part, ...] = tuple(Part)
     disturbance: Disturbance | None = None
     keys: Mapping[str, Any] = field(default_factory=dict)
+    mistakes: Mistakes = field(default_factory=dict)
+    ties: Relation = Relation.ANY
+    basics: tuple[str, ...] = ("urgency",)
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -97,10 +126,37 @@ def _always(fault: Fault) -> Mapping[str, Mapping[str, Fault]]:
     return _of_order(dict.fromkeys(Reading, fault))
 
 
+def _several(
+    name: str,
+    wrong: Fault,
+    *,
+    mistakes: Mistakes | None = None,
+    ties: Relation = Relation.ANY,
+    basics: tuple[str, ...] = ("urgency",),
+    must: str = "in order",
+    keys: Mapping[str, Any] | None = None,
+    **others: Fault,
+) -> Kind:
+    """Returns a kind of check about several streams. name: that of its page. wrong, others: the faults, by answer."""
+    faults: dict[str, Fault] = dict.fromkeys((Several.WRONG, Several.ALL_TURNED, Several.ALL_SHARED), wrong)
+    faults[Several.STALLED] = Fault.STARVES
+    return Kind(
+        question=Question.SEVERAL,
+        pages=(str(_PAGES / f"{name}.toml"),),
+        faults={must: faults | {Several[key.upper()]: fault for key, fault in others.items()}},
+        parts=(Part.HEADER,),
+        mistakes=mistakes or {},
+        ties=ties,
+        basics=basics,
+        keys=keys or {},
+    )
+
+
 KINDS: Mapping[str, Kind] = {
     # Of two streams, the more urgent one comes first.
     "urgency": Kind(
         question=Question.ORDER,
+        basics=(),
         pages=(Stimulus.USUAL, Stimulus.STRONG),
         faults=_of_order(_URGENCY),
     ),
@@ -132,6 +188,66 @@ KINDS: Mapping[str, Kind] = {
         disturbance=Disturbance.CONNECTION,
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
+    # Urgencies on the same side of the default, and no field.
+    "levels": _several(
+        "levels",
+        Fault.MISREADS,
+        mistakes={
+            "zero": {"u=3": Fault.ZERO_IS_DEFAULT, "u=2": Fault.COARSE},
+            "one": {"u=2": Fault.COARSE},
+            "seven": {"u=3": Fault.SEVEN_IS_DEFAULT, "u=4": Fault.COARSE},
+            "none": {f"u={each}": Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
+        },
+    ),
+    # Twenty streams come in the order of their urgencies.
+    "many": _several("twenty", Fault.MANY, basics=("urgency", "levels")),
+    # Of streams of one urgency, earlier requests come first.
+    "arrival": _several(
+        "turn",
+        Fault.NO_ARRIVAL,
+        ties=Relation.FIRST,
+        basics=(),
+        all_shared=Fault.SHARES_EQUALS,
+        all_turned=Fault.LAST_FIRST,
+    ),
+    # Four incremental streams of one urgency get equal parts.
+    "fair": _several("fair", Fault.UNFAIR, basics=("urgency", "incremental"), must="even", keys={"tolerance": 0.2}),
+    # A stream whose window is closed does not hold up the others, and comes first when it opens.
+    "blocked": _several("blocked", Fault.FORGETS_BLOCKED, stalled=Fault.WAITS_FOR_BLOCKED),
+    # An urgent request overtakes streams that are being sent.
+    "preemption": _several("preempt", Fault.NO_PREEMPTION),
+    # Changes of priority before the request, twice, and with parameters left out.
+    "updates": _several(
+        "updates",
+        Fault.MISREADS_UPDATES,
+        basics=("urgency", "update", "levels"),
+        mistakes={
+            "early": {"u=3": Fault.EARLY_UPDATE},
+            "twice": {"u=7": Fault.SECOND_UPDATE, "u=1": Fault.FORGETS_UPDATES},
+            "replaced": {"u=0, i": Fault.MERGES_UPDATES},
+        },
+    ),
+    # Unknown and malformed parameters are ignored.
+    "parameters": _several(
+        "parameters",
+        Fault.MISREADS_PARAMETERS,
+        ties=Relation.IN_TURN,
+        basics=("urgency", "levels"),
+        broken=Fault.BREAKS_OFF,
+        mistakes={
+            "nine": {f"u={each}": Fault.OUT_OF_RANGE for each in (0, 1, 7)},
+            "letter": {f"u={each}": Fault.NO_NUMBER for each in (0, 1, 7)},
+            "unknown": {"u=3": Fault.UNKNOWN_PARAMETER},
+            "junk": {"u=1": Fault.MALFORMED},
+            "two": {"u=3": Fault.ITS_PARAMETERS},
+            "no": {"u=6, i": Fault.FALSE_IS_TRUE},
+            "no2": {"u=6, i": Fault.FALSE_IS_TRUE},
+            "number": {"u=5, i": Fault.NUMBER_IS_TRUE},
+            "number2": {"u=5, i": Fault.NUMBER_IS_TRUE},
+        },
+    ),
+    # Requests on a connection that has been used count as the first ones.
+    "used": _several("used", Fault.LATER_REQUESTS),
     # A late urgent resource overtakes, in every load of a connection.
     "late": Kind(
         question=Question.LATE,
@@ -169,6 +285,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     page: str = _DEFAULT
     lowat: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1, description=f"1 to {2**32 - 1}")] = _DEFAULT
     native: bool = _DEFAULT
+    tolerance: Annotated[float, msgspec.Meta(ge=0.0, le=0.5, description="0 to 0.5")] = _DEFAULT
     loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = _DEFAULT
 
     def __post_init__(self) -> None:
@@ -217,8 +334,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         usual, *weighed = self.row.pages
         for page in (usual, *(each for each in weighed if each in stimuli_of(dialect))):
             trial = Trial(page=page, dialect=dialect, disturbance=self.row.disturbance)
-            if self.row.question is Question.SHARING:
-                yield page, trial
+            if self.row.question in (Question.SHARING, Question.SEVERAL):
+                yield Path(page).stem, trial
                 continue
             suffix = "" if page == usual else f"-{page}"
             yield from zip((f"asked{suffix}", f"swapped{suffix}"), trial.pair, strict=True)

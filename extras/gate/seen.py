@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from priolab.analysis.judgement.sequence import Competition
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.probe import Probe, probe_of
 from priolab.analysis.loads.verdict import Judgement
@@ -34,6 +35,11 @@ class Seen:
     ledger: str | None = None
     folder: str | None = None
     took_s: float = 0.0
+
+    @cached_property
+    def competition(self) -> Competition:
+        """The competition of the streams in a probe of several."""
+        return Competition.of(self.events, self.page)
 
     @cached_property
     def probe(self) -> Probe | None:

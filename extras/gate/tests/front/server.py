@@ -98,7 +98,7 @@ class Connection:
             if mask & selectors.EVENT_READ:
                 self._read()
             self._write(writable=bool(mask & selectors.EVENT_WRITE))
-        except (OSError, ProtocolError):  # ssl.SSLError is an OSError
+        except (OSError, ProtocolError, ValueError):  # ssl.SSLError is an OSError
             self._close()
 
     def _close(self) -> None:
@@ -184,14 +184,22 @@ class Connection:
         return min(len(response.data), _FRAME_BYTES, self._http.local_flow_control_window(stream_id))
 
     def _next(self) -> int | None:
-        return self._scheduler.next([each for each in self._responses if self._room(each) > 0])
+        return self._scheduler.next([each for each in self._responses if self._room(each) > 0], self._blocked)
+
+    @property
+    def _blocked(self) -> list[int]:
+        return [each for each, response in self._responses.items() if response.data and self._is_closed(each)]
+
+    def _is_closed(self, stream_id: int) -> bool:
+        window = self._http.streams[stream_id].outbound_flow_control_window
+        return bool(window <= 0)
 
     def _choose(self) -> bool:
         """Hands the next frame to TLS; returns False if there is none."""
         stream_id = self._next()
         if stream_id is None:
             return False
-        self._scheduler.served(stream_id)
+        self._scheduler.served(stream_id, self._blocked)
         response = self._responses[stream_id]
         piece = bytes(response.data[: self._room(stream_id)])
         del response.data[: len(piece)]
