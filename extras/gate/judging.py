@@ -5,9 +5,10 @@ Rules:
 2. A failed check names a fault, unless a more basic check failed: a server that ignores urgency cannot keep the order
    after a RST_STREAM, either. Such a check says from which check its failure follows. `Kind.basics` has the basic
    kinds; the basic check's dialect must be part of this one's. The check `urgency` is basic to those of sharing only if
-   the server serves by stream id.
-3. A server serves by stream id if it ignores urgency and, in the check `incremental`, sends the streams one after the
-   other, too.
+   the server sends streams one after the other, for one of the two reasons of rule 3.
+3. A server that ignores urgency in the check `urgency`, where one stream has begun before the window opens, and not in
+   the check `levels`, finishes less urgent streams first. It serves by stream id if it ignores urgency and, in the
+   check `incremental`, sends the streams one after the other, too.
 4. A trial that has no result makes its check fail without a fault, except a load in which the important resources are
    complete and the others got nothing: then the server starves them; and a server that ends the connection or a stream
    at malformed parameters.
@@ -132,7 +133,8 @@ def _is_cause(basic: Finding, check: Check) -> bool:
     if basic.passed is not False:
         return False
     shares = Sharing.SHARED in HOLDS[check.must] or check.must == "even"
-    return basic.check.kind != _BASIC or not shares or Fault.BY_STREAM_ID in basic.faults
+    in_turn = {Fault.BY_STREAM_ID, Fault.NO_PREEMPTION} & set(basic.faults)
+    return basic.check.kind != _BASIC or not shares or bool(in_turn)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +173,9 @@ def _judged(
     if answer.word in HOLDS[check.must]:
         return Finding(check=check, passed=True, reason=answer.reason, ledger=ledger)
     fault = check.row.faults[check.must].get(answer.word)
-    if fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
+    if fault is Fault.IGNORES_URGENCY and answer.by_id and _reads_levels(check, checks, seen):
+        fault = Fault.NO_PREEMPTION
+    elif fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
         fault = Fault.BY_STREAM_ID
     return Finding(
         check=check,
@@ -286,6 +290,16 @@ def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
     """True if a check of sharing showed that streams of one priority are sent one after the other."""
     found = [seen.get((each.name, role)) for each in checks for role, _ in each.trials() if _asks_sharing(each)]
     return any(each.probe and _turns(each.probe).in_turn for each in found if each and not each.failure)
+
+
+def _reads_levels(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
+    """True if the check `levels` holds, in which no stream that can go on has begun before the others."""
+    found = _basic(check, "levels", checks)
+    observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
+    made = [each for each in observed if each is not None and each.failure is None]
+    return any(
+        each.competition.shares and not each.competition.wrong(priorities_of(each.page), Relation.ANY) for each in made
+    )
 
 
 def _asks_sharing(check: Check) -> bool:

@@ -68,7 +68,7 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
     "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),
     "levels": (
         *(Fault.ZERO_IS_DEFAULT, Fault.SEVEN_IS_DEFAULT, Fault.DEFAULT_IS_ZERO, Fault.DEFAULT_IS_SEVEN),
-        *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS),
+        *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION),
     ),
     "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES),
     "parameters": (
@@ -79,7 +79,6 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
     "arrival": (Fault.SHARES_EQUALS, Fault.LAST_FIRST),
     "fair": (Fault.UNFAIR,),
     "many": (Fault.FEW_STREAMS,),
-    "preemption": (Fault.NO_PREEMPTION,),
     "used": (Fault.LATER_REQUESTS,),
 }
 _OWN: Mapping[Fault, str] = {fault: kind for kind, faults in _KINDS.items() for fault in faults}
