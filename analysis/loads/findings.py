@@ -21,7 +21,6 @@ from priolab.common.formats.run import Findings, Verdict
 from priolab.common.formats.scenario import PROBE, ScenarioRecord
 from priolab.common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES
 
-
 _SEVERAL = "a probe of several streams has no single order"
 
 

@@ -32,6 +32,7 @@ from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
 from priolab.experiments.toml_schema import declared, read_toml
 from priolab.extras.gate.faults import Fault
+from priolab.testbed import parsed_time_ns
 
 DEFAULT = Path(__file__).parent / "rfc9218.toml"
 """The expectations that hold if the user gives none."""
@@ -213,7 +214,7 @@ KINDS: Mapping[str, Kind] = {
     # Four incremental streams of one urgency get equal parts.
     "fair": _several("fair", Fault.UNFAIR, basics=("urgency", "incremental"), must="even", keys={"tolerance": 0.2}),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
-    "blocked": _several("blocked", Fault.FORGETS_BLOCKED, stalled=Fault.WAITS_FOR_BLOCKED),
+    "blocked": _several("blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "late"), stalled=Fault.WAITS_FOR_BLOCKED),
     # An urgent request overtakes streams that are being sent.
     "preemption": _several("preempt", Fault.NO_PREEMPTION),
     # Changes of priority before the request, twice, and with parameters left out.
@@ -252,9 +253,22 @@ KINDS: Mapping[str, Kind] = {
     "late": Kind(
         question=Question.LATE,
         faults={
-            "kept": {Late.STARVED: Fault.STARVES, Late.LOST: Fault.BUFFERS, Late.LOST_LATER: Fault.ONLY_FIRST_LOAD}
+            "kept": {
+                Late.STARVED: Fault.STARVES,
+                Late.LOST: Fault.BUFFERS,
+                Late.LOST_LATER: Fault.ONLY_FIRST_LOAD,
+                Late.EXCEEDS: Fault.BUFFERS,
+            }
         },
-        keys={"page": "maps", "lowat": 16384, "native": False, "loads": 3},
+        basics=("urgency", "preemption"),
+        keys={
+            "page": "maps",
+            "lowat": 16384,
+            "native": False,
+            "loads": 3,
+            "late_by": None,
+            "needless_bytes": None,
+        },
     ),
 }
 """The kinds of checks, by their names in a file."""
@@ -277,6 +291,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     dialect: the signals with which the client asks for an order. must: what must hold. For `late` alone: page: the
     page. lowat: TCP_NOTSENT_LOWAT in bytes, which the lab sets with the sysctl. native: True to leave it to the server,
     with the level `on` of `native` in its server.toml; then lowat does not count. loads: page loads on the connection.
+    late_by, needless_bytes: how late the important resource may come in the last load, as a time such as 500ms, and how
+    many needless bytes may come before it; None for no limit. For `fair` alone: tolerance: how far from a half the
+    share of a stream beside another one may be.
     """
 
     kind: Annotated[str, msgspec.Meta(description=", ".join(KINDS))]
@@ -285,6 +302,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     page: str = _DEFAULT
     lowat: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1, description=f"1 to {2**32 - 1}")] = _DEFAULT
     native: bool = _DEFAULT
+    late_by: str | None = _DEFAULT
+    needless_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**30, description=f"0 to {2**30}")] | None = _DEFAULT
     tolerance: Annotated[float, msgspec.Meta(ge=0.0, le=0.5, description="0 to 0.5")] = _DEFAULT
     loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = _DEFAULT
 
@@ -299,6 +318,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 raise ValueError(f"{key} is not allowed in a check {self.kind}; allowed: kind, {', '.join(defaults)}")
         if self.must not in self.row.faults:
             raise ValueError(f"must={self.must} is not allowed; allowed: {', '.join(self.row.faults)}")
+        _ = self.late_by_ns
         if not set(self.row.parts) & set(dialect_of(self.dialect).parts):
             raise ValueError(
                 f"{self.dialect} changes no priority; allowed: a dialect with {' or '.join(self.row.parts)}"
@@ -308,6 +328,16 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def row(self) -> Kind:
         """What checks of this kind do."""
         return KINDS[self.kind]
+
+    @property
+    def late_by_ns(self) -> int | None:
+        """The limit `late_by`; None for no limit. Raises ValueError."""
+        if self.late_by is None:
+            return None
+        try:
+            return parsed_time_ns("late_by", self.late_by, "0ms", "60s")
+        except ScenarioError as error:
+            raise ValueError(str(error)) from error
 
     @property
     def name(self) -> str:

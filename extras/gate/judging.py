@@ -17,7 +17,7 @@ Rules:
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from priolab.analysis.judgement.late import is_starved, late_reply
+from priolab.analysis.judgement.late import Late, is_starved, late_reply
 from priolab.analysis.judgement.order import Sharing, sharing, word
 from priolab.analysis.judgement.sequence import Pair, Priority, Relation, expected, mistakes_in, priorities_of
 from priolab.analysis.loads.probe import Probe
@@ -132,6 +132,8 @@ def _is_cause(basic: Finding, check: Check) -> bool:
     """True if the failure of the basic check explains a failure of this check."""
     if basic.passed is not False:
         return False
+    if basic.check.kind == "late":
+        return Fault.STARVES in basic.faults
     shares = Sharing.SHARED in HOLDS[check.must] or check.must == "even"
     in_turn = {Fault.BY_STREAM_ID, Fault.NO_PREEMPTION} & set(basic.faults)
     return basic.check.kind != _BASIC or not shares or bool(in_turn)
@@ -161,7 +163,10 @@ def _judged(
         return _failed(check, failed)
     if check.row.question is Question.LATE:
         reply = late_reply(made[0].loads, is_read=_BASIC in hold)
-        answer = _Answer(word=reply.word, reason=reply.reason, shown=made[0], load=reply.load)
+        answered, reason = reply.word, reply.reason
+        if answered is Late.KEPT and (exceeded := _exceeded(check, made[0])):
+            answered, reason = Late.EXCEEDS, f"{exceeded}; {reason}"
+        answer = _Answer(word=answered, reason=reason, shown=made[0], load=reply.load)
     elif check.row.question is Question.SEVERAL:
         answer = _several(check, made[0], in_turn=_ARRIVAL in hold)
     else:
@@ -173,6 +178,8 @@ def _judged(
     if answer.word in HOLDS[check.must]:
         return Finding(check=check, passed=True, reason=answer.reason, ledger=ledger)
     fault = check.row.faults[check.must].get(answer.word)
+    if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
+        fault = None
     if fault is Fault.IGNORES_URGENCY and answer.by_id and _reads_levels(check, checks, seen):
         fault = Fault.NO_PREEMPTION
     elif fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
@@ -185,6 +192,17 @@ def _judged(
         frames=tuple(answer.shown.frames(answer.load)),
         ledger=ledger,
     )
+
+
+def _exceeded(check: Check, seen: Seen) -> str | None:
+    """Returns in words which limit of the check the last load exceeds; None if it exceeds none."""
+    if seen.oracle is None:
+        return None
+    if check.late_by_ns is not None and (late_ms := seen.oracle.inversion_ms) * 10**6 > check.late_by_ns:
+        return f"its first byte was {late_ms:.0f} ms late, and late_by = {check.late_by}"
+    if check.needless_bytes is not None and (needless := seen.oracle.inversion_bytes) > check.needless_bytes:
+        return f"{needless:,} needless bytes came before it, and needless_bytes = {check.needless_bytes:,}"
+    return None
 
 
 def _failed(check: Check, failed: Seen) -> Finding:

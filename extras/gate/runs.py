@@ -97,6 +97,8 @@ def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
         ledger=sentence(record.ledger) if is_ok and record.ledger else None,
         folder=folder,
         took_s=record.wall_s,
+        oracle=record.oracle if is_ok else None,
+        waiting=record.ledger.other_bytes_at_available if is_ok and record.ledger else None,
     )
 
 
