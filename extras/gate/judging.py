@@ -64,18 +64,22 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of a gate. target: the server, as it was given. findings: in the order of the checks."""
+    """The result of a gate. target: the server, as it was given. findings: in the order of the checks.
+
+    over: True if the time was over before all checks were made.
+    """
 
     target: str
     title: str
     findings: tuple[Finding, ...]
     took_s: float
+    over: bool = False
 
     @property
     def passed(self) -> bool:
         """True if every check that could be made passed, and at least one could be made."""
         made = [each.passed for each in self.findings if each.passed is not None]
-        return bool(made) and all(made)
+        return bool(made) and all(made) and not self.over
 
     @property
     def faults(self) -> list[Fault]:
@@ -87,15 +91,18 @@ Trials = Mapping[tuple[str, str], Seen]
 """The observations by the name of the check and the role of the trial."""
 
 
-def judged(checks: Sequence[Check], seen: Trials) -> tuple[Finding, ...]:
-    """Judges the checks. seen: an observation of every trial of every check that can be made."""
+def judged(checks: Sequence[Check], seen: Trials, *, over: bool = False) -> tuple[Finding, ...]:
+    """Judges the checks. seen: an observation of every trial of every check that can be made.
+
+    over: True if the time was over before all of these were made.
+    """
     found: dict[str, Finding] = {}
 
     def finding(check: Check) -> Finding:
         if check.name not in found:
             kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes else ())))
             basics = {kind: finding(basic) for kind in kinds if (basic := _basic(check, kind, checks)) is not None}
-            found[check.name] = _found(check, seen, checks, basics)
+            found[check.name] = _found(check, seen, checks, basics, over=over)
         return found[check.name]
 
     return tuple(map(finding, checks))
@@ -111,11 +118,14 @@ def _basic(check: Check, kind: str, checks: Sequence[Check]) -> Check | None:
     return max(fitting, key=lambda each: len(each.dialect.split("+")), default=None)
 
 
-def _found(check: Check, seen: Trials, checks: Sequence[Check], basics: Mapping[str, Finding]) -> Finding:
+def _found(
+    check: Check, seen: Trials, checks: Sequence[Check], basics: Mapping[str, Finding], *, over: bool
+) -> Finding:
     trials = [seen.get((check.name, role)) for role, _ in check.trials()]
     made = [each for each in trials if each is not None]
     if len(made) < len(trials):
-        return Finding(check=check, passed=None, reason="needs the lab's link, which a running server at a URL lacks")
+        reason = "the time was over" if over else "needs the lab's link, which a running server at a URL lacks"
+        return Finding(check=check, passed=None, reason=reason)
     hold = {kind for kind, finding in basics.items() if finding.passed}
     finding = _judged(check, made, checks, seen, hold)
     cause = next(
