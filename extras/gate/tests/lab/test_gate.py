@@ -7,13 +7,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from priolab.extras.gate import reports
+from priolab.extras.gate.checks import KINDS
 from priolab.extras.gate.judging import Result
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.gates import NAMES, few_checks, gates
 from priolab.extras.gate.tests.front.scheduler import Fault
 from tests.support.lab import Lab, priolab_here
 
-_CHECKS = 6
+_CHECKS = len(KINDS)
 
 
 @pytest.fixture(scope="module")
