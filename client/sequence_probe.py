@@ -43,6 +43,7 @@ class SequenceValve:
 
     def __init__(self, page: Page, step_bytes: int, *, leave: bool = False) -> None:
         self._plug, *others = page.contents
+        self._ended = tuple((each.name, field) for each in page.documents if each.cue for field in each.cue.updates)
         self._cues = {each.name: each.cue or _NO_CUE for each in others}
         self._sizes = {each.name: each.size_bytes for each in others}
         self._step_bytes, self._leave = step_bytes, leave
@@ -70,8 +71,9 @@ class SequenceValve:
         match self._stage:
             case _Stage.PARKED if streams and begun:
                 self._stage, self._still = _Stage.PLUGGED, 0
-                updates = tuple((name, field) for name, cue in self._cues.items() for field in cue.updates)
-                return Turn(openings=(Opening(streams[self._plug.name], max(1, left_bytes)),), updates=updates)
+                updates = ((name, field) for name, cue in self._cues.items() for field in cue.updates)
+                plugged = Opening(streams[self._plug.name], max(1, left_bytes))
+                return Turn(openings=(plugged,), updates=(*self._ended, *updates))
             case _Stage.PLUGGED if left_bytes < self._step_bytes or self._still >= PATIENCE:
                 self._stage = _Stage.STEPPING
                 return self._stepped(streams, used=True)

@@ -7,7 +7,7 @@ Rules:
    their requests, which a server SHOULD keep (RFC 9218, 10). `ties` is what a judgement demands of these. Of an
    incremental stream and another of the same urgency nothing is said.
 3. A mistake in a stream's priority is named only if the order is exactly that of this mistake, and of no smaller number
-   of mistakes, and of no others of this number.
+   of mistakes, and of no others of this number and of as few names.
 """
 
 import re
@@ -164,8 +164,11 @@ def mistakes_in(seen: Competition, asked: Mapping[str, Priority], mistakes: Mist
         count = sum(name is not None for name, _ in taken.values())
         if count and not seen.wrong({stream: each for stream, (_, each) in taken.items()}, ties):
             fitting.setdefault(count, []).append(names)
-    least = fitting[min(fitting)] if fitting else []
-    return least[0] if least and all(each == least[0] for each in least) else set()
+    if not fitting:
+        return set()
+    few = fitting[min(fitting)]
+    kinds = [names for names in few if len(names) == min(map(len, few))]
+    return kinds[0] if all(each == kinds[0] for each in kinds) else set()
 
 
 def _readings(asked: Mapping[str, Priority], mistakes: Mistakes) -> Iterator[dict[str, tuple[str | None, Priority]]]:

@@ -137,10 +137,9 @@ class Http2Engine:
         )
         events = []
         for name, field in turn.updates:
-            self._frames += priority_update(streams[name], field)
-            events.append(
-                self._loads.event(Kind.PRIORITY_SENT, now_ns, streams[name], detail=as_text(None, field) or "")
-            )
+            stream_id = self._loads.number(name)
+            self._frames += priority_update(stream_id, field)
+            events.append(self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=as_text(None, field)))
         with _allowed(events):
             events += self._ask_all((each for each in self._plan.requests if each.name in turn.requests), now_ns)
         for opening in turn.openings:

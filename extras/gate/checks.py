@@ -197,7 +197,10 @@ KINDS: Mapping[str, Kind] = {
             "zero": {"u=3": Fault.ZERO_IS_DEFAULT, "u=2": Fault.COARSE},
             "one": {"u=2": Fault.COARSE},
             "seven": {"u=3": Fault.SEVEN_IS_DEFAULT, "u=4": Fault.COARSE},
+            "six": {"u=4": Fault.COARSE},
             "none": {f"u={each}": Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
+            "soon": {"u=2, i": Fault.COARSE, "u=7, i": Fault.INCREMENTAL_LAST},
+            "later": {"u=4, i": Fault.COARSE, "u=7, i": Fault.INCREMENTAL_LAST, "u=0, i": Fault.INCREMENTAL_FIRST},
         },
     ),
     # Twenty streams come in the order of their urgencies.
@@ -221,6 +224,7 @@ KINDS: Mapping[str, Kind] = {
     "updates": _several(
         "updates",
         Fault.MISREADS_UPDATES,
+        broken=Fault.BREAKS_AT_UPDATE,
         basics=("urgency", "update", "levels"),
         mistakes={
             "early": {"u=3": Fault.EARLY_UPDATE},
@@ -236,8 +240,10 @@ KINDS: Mapping[str, Kind] = {
         basics=("urgency", "levels"),
         broken=Fault.BREAKS_OFF,
         mistakes={
-            "nine": {f"u={each}": Fault.OUT_OF_RANGE for each in (0, 1, 7)},
+            "eight": {f"u={each}": Fault.OUT_OF_RANGE for each in (0, 7)},
+            "minus": {f"u={each}": Fault.OUT_OF_RANGE for each in (0, 1, 7)},
             "letter": {f"u={each}": Fault.NO_NUMBER for each in (0, 1, 7)},
+            "tight": {"u=3, i": Fault.NO_SPACE},
             "unknown": {"u=3": Fault.UNKNOWN_PARAMETER},
             "junk": {"u=1": Fault.MALFORMED},
             "two": {"u=3": Fault.ITS_PARAMETERS},
@@ -247,8 +253,8 @@ KINDS: Mapping[str, Kind] = {
             "number2": {"u=5, i": Fault.NUMBER_IS_TRUE},
         },
     ),
-    # Requests on a connection that has been used count as the first ones.
-    "used": _several("used", Fault.LATER_REQUESTS),
+    # Requests on a connection that has been used count as the first ones. An update of an ended stream does no harm.
+    "used": _several("used", Fault.LATER_REQUESTS, broken=Fault.BREAKS_AT_UPDATE),
     # A late urgent resource overtakes, in every load of a connection.
     "late": Kind(
         question=Question.LATE,

@@ -36,6 +36,8 @@ class Fault(StrEnum):
         "a stream without the field `priority` is not sent as one of urgency 3",
     )
     COARSE = "confuses neighbouring urgencies", "urgencies on one side of the default are not told apart"
+    INCREMENTAL_LAST = "sends incremental streams last", "a less urgent stream without incremental comes before them"
+    INCREMENTAL_FIRST = "sends incremental streams first", "they come before a more urgent stream without incremental"
     MISREADS = "misreads urgencies", "the order is wrong for some urgencies, and right for others"
     EARLY_UPDATE = "forgets updates before the request", "a PRIORITY_UPDATE that comes before its request has no effect"
     SECOND_UPDATE = "takes only the first update", "a second PRIORITY_UPDATE of a stream has no effect"
@@ -44,15 +46,17 @@ class Fault(StrEnum):
         "a parameter that a PRIORITY_UPDATE leaves out keeps its old value, and must have its default",
     )
     MISREADS_UPDATES = "misreads updates", "the order is wrong after changes of priority before the request, or several"
-    OUT_OF_RANGE = "takes an urgency out of range", "u=9 must be ignored, and counts"
+    OUT_OF_RANGE = "takes an urgency out of range", "u=8 or u=-1 must be ignored, and counts"
     NO_NUMBER = "takes an urgency that is no number", "u=a must be ignored, and counts"
     UNKNOWN_PARAMETER = "stumbles over an unknown parameter", "known parameters beside an unknown one do not count"
     MALFORMED = "reads a malformed field", "a field that is no dictionary must be ignored as a whole, and counts"
+    NO_SPACE = "stumbles over a comma without a space", "i,u=1 is not read as u=1 and i"
     ITS_PARAMETERS = "stumbles over parameters of a value", "u=2;x=y is not read as u=2"
     FALSE_IS_TRUE = "takes i=?0 for incremental", "streams with i=?0 share the window"
     NUMBER_IS_TRUE = "takes i=1 for incremental", "streams with i=1, which is no boolean and must be ignored, share"
     MISREADS_PARAMETERS = "misreads unusual parameters", "the order is wrong with unknown or malformed parameters"
     BREAKS_OFF = "breaks off at unusual parameters", "the connection or a stream ends because of a malformed field"
+    BREAKS_AT_UPDATE = "breaks off at an update", "the connection or a stream ends because of a PRIORITY_UPDATE"
     WAITS_FOR_BLOCKED = (
         "waits for a blocked stream",
         "other streams get nothing while the window of the most urgent one is closed",

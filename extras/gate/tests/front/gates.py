@@ -52,6 +52,9 @@ NAMES: Mapping[Fault, Named] = {
     Fault.FEW_STREAMS: Named.MANY,
     Fault.NO_PREEMPTION: Named.NO_PREEMPTION,
     Fault.LATER_REQUESTS: Named.LATER_REQUESTS,
+    Fault.INCREMENTAL_LAST: Named.INCREMENTAL_LAST,
+    Fault.NO_SPACE: Named.NO_SPACE,
+    Fault.BREAKS_AT_ENDED: Named.BREAKS_AT_UPDATE,
     Fault.FIRST_CONNECTION: Named.MIXES_CONNECTIONS,
 }
 """The name under which the gate must report each planted fault."""
@@ -68,18 +71,18 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
     "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),
     "levels": (
         *(Fault.ZERO_IS_DEFAULT, Fault.SEVEN_IS_DEFAULT, Fault.DEFAULT_IS_ZERO, Fault.DEFAULT_IS_SEVEN),
-        *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION),
+        *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION, Fault.INCREMENTAL_LAST),
     ),
     "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES),
     "parameters": (
         *(Fault.CLAMPS, Fault.NO_NUMBER, Fault.UNKNOWN_PARAMETER, Fault.LENIENT, Fault.ITS_PARAMETERS),
-        *(Fault.FALSE_IS_TRUE, Fault.NUMBER_IS_TRUE, Fault.BREAKS_OFF),
+        *(Fault.NO_SPACE, Fault.FALSE_IS_TRUE, Fault.NUMBER_IS_TRUE, Fault.BREAKS_OFF),
     ),
     "blocked": (Fault.WAITS_FOR_BLOCKED, Fault.FORGETS_BLOCKED),
     "arrival": (Fault.SHARES_EQUALS, Fault.LAST_FIRST),
     "fair": (Fault.UNFAIR,),
     "many": (Fault.FEW_STREAMS,),
-    "used": (Fault.LATER_REQUESTS,),
+    "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED),
 }
 _OWN: Mapping[Fault, str] = {fault: kind for kind, faults in _KINDS.items() for fault in faults}
 """For each fault that the basic checks do not find, the kind of the check that does."""

@@ -77,6 +77,12 @@ class Fault(StrEnum):
     """A stream that has begun is sent to its end, while it has data and room."""
     LATER_REQUESTS = "later-requests"
     """Priorities of requests do not count, once a response has ended."""
+    INCREMENTAL_LAST = "incremental-last"
+    """Incremental streams have a queue of their own, behind that of all others."""
+    NO_SPACE = "no-space"
+    """Members of a field are split at a comma and a space."""
+    BREAKS_AT_ENDED = "breaks-at-ended"
+    """A PRIORITY_UPDATE of a stream that has ended ends the connection."""
     FIRST_CONNECTION = "first-connection"
     """The priorities of all connections are in one table, and the first one for a number stays."""
     DIES = "dies"
@@ -97,7 +103,9 @@ class Priority:
         base: the priority that has the values of what is not stated. Raises ValueError for what breaks the front.
         """
         usual = base or cls(_DEFAULTS.get(fault, _USUAL_URGENCY))
-        members = [_MEMBER.fullmatch(each) for each in text.split(",")] if text else []
+        members = (
+            [_MEMBER.fullmatch(each) for each in text.split(", " if fault is Fault.NO_SPACE else ",")] if text else []
+        )
         if fault is Fault.LENIENT:
             members = [*_LENIENT.finditer(text)]
         if not all(members):
@@ -173,6 +181,10 @@ class Scheduler:
             return
         if self.fault is Fault.SECOND_UPDATE and stream_id in self._changed:
             return
+        if stream_id not in self._open and stream_id <= max(self._open, default=0):  # it has ended
+            if self.fault is Fault.BREAKS_AT_ENDED:
+                raise ValueError(stream_id)
+            return
         self._changed.add(stream_id)
         base = self._table.get(stream_id) if self.fault is Fault.MERGES_UPDATES else None
         self._table[stream_id] = Priority.of(text, self.fault, base)
@@ -236,6 +248,8 @@ class Scheduler:
             return _LAST
         if self.fault is Fault.IGNORES_URGENCY:
             return _USUAL_URGENCY
+        if self.fault is Fault.INCREMENTAL_LAST and self._is_incremental(stream_id):
+            return _LAST
         return -found if self.fault is Fault.INVERTS else found
 
     def _is_incremental(self, stream_id: int) -> bool:
