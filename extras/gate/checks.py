@@ -2,10 +2,10 @@
 
 A kind of check is a row of KINDS: the pages of its probes, whose files have the priorities of each request, the dialect
 that sends them, a disturbance, the question that the bytes answer, what must hold, and the fault that a wrong answer
-names. Whoever adds a stimulus writes a page (experiments/scenario/pages/), a row here, and a fault with its meaning
-(faults.py): files of expectations, trials in the lab and at a URL, judgement and reports follow from these. A stimulus
-whose answer is neither an order of two streams nor their sharing needs a Question of its own, with its trials here and
-its judgement in judging.py.
+names. Whoever adds a stimulus writes a page (experiments/scenario/pages/; pages/ here for one of several streams, with
+`cue`), a row here, and a fault with its meaning (faults.py): files of expectations, trials in the lab and at a URL,
+judgement and reports follow from these. A stimulus whose answer is no order of streams and not their sharing needs a
+Question of its own, with its trials here and its judgement in judging.py.
 
 A file of expectations is a TOML document of the form of `Expectations`. docs/guide/gate.md explains the checks.
 """
