@@ -11,10 +11,10 @@ Rules:
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations, product
+from itertools import combinations
 
 from priolab.analysis.judgement.thresholds import EVENLY, IN_ORDER, LEAST_COMPETING_BYTES, STALLED_STEPS
 from priolab.common.formats.events import Event, Kind
@@ -147,8 +147,11 @@ class Competition:
         ]
 
 
-Mistakes = Mapping[str, Mapping[str, str]]
-"""For a stream's name, the priorities for which a server may take its own, as field values, and the name of each."""
+Mistakes = Mapping[str, Mapping[Priority, str]]
+"""For a stream's name, the priorities for which a server may take its own, and the name of each.
+
+An urgency below 0 or above 7 stands for a stream that comes before or after all others.
+"""
 
 
 def priorities_of(page: Page) -> dict[str, Priority]:
@@ -159,11 +162,10 @@ def priorities_of(page: Page) -> dict[str, Priority]:
 def mistakes_in(seen: Competition, asked: Mapping[str, Priority], mistakes: Mistakes, ties: Relation) -> set[str]:
     """Returns the names of the mistakes that explain the order; none if nothing or more than one thing explains it."""
     fitting: dict[int, list[set[str]]] = {}
-    for taken in _readings(asked, mistakes):
-        names = {name for name, _ in taken.values() if name is not None}
-        count = sum(name is not None for name, _ in taken.values())
-        if count and not seen.wrong({stream: each for stream, (_, each) in taken.items()}, ties):
-            fitting.setdefault(count, []).append(names)
+    for taken in _readings(seen, asked, mistakes, ties):
+        names = [name for name, _ in taken.values() if name is not None]
+        if names:
+            fitting.setdefault(len(names), []).append(set(names))
     if not fitting:
         return set()
     few = fitting[min(fitting)]
@@ -171,10 +173,22 @@ def mistakes_in(seen: Competition, asked: Mapping[str, Priority], mistakes: Mist
     return kinds[0] if all(each == kinds[0] for each in kinds) else set()
 
 
-def _readings(asked: Mapping[str, Priority], mistakes: Mistakes) -> Iterator[dict[str, tuple[str | None, Priority]]]:
-    each = [
-        [(None, right), *((name, Priority.of(field)) for field, name in mistakes.get(stream, {}).items())]
-        for stream, right in asked.items()
-    ]
-    for combination in product(*each):
-        yield dict(zip(asked, combination, strict=True))
+_Reading = Mapping[str, tuple[str | None, Priority]]
+"""For each stream the priority for which a server takes its own, and the name of the mistake; None for no mistake."""
+
+
+def _readings(
+    seen: Competition, asked: Mapping[str, Priority], mistakes: Mistakes, ties: Relation
+) -> Sequence[_Reading]:
+    """Returns the readings of all streams' priorities that fit the order. One stream after the other is added."""
+    readings: list[dict[str, tuple[str | None, Priority]]] = [{}]
+    for stream, right in asked.items():
+        choices = [(None, right), *((name, taken) for taken, name in mistakes.get(stream, {}).items())]
+        pairs = [pair for pair in seen.shares if pair[1] == stream]
+        extended = ({**each, stream: choice} for each in readings for choice in choices)
+        readings = [each for each in extended if all(_fits(seen, pair, each, ties) for pair in pairs)]
+    return readings
+
+
+def _fits(seen: Competition, pair: Pair, reading: _Reading, ties: Relation) -> bool:
+    return expected(pair, {name: reading[name][1] for name in pair}, ties).fits(seen.shares[pair])

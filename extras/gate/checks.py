@@ -20,7 +20,7 @@ import msgspec
 
 from priolab.analysis.judgement.late import Late
 from priolab.analysis.judgement.order import Reading, Sharing
-from priolab.analysis.judgement.sequence import Mistakes, Relation
+from priolab.analysis.judgement.sequence import Mistakes, Priority, Relation
 from priolab.client import dialects
 from priolab.client.dialects import Part
 from priolab.client.plan import PlanKind
@@ -153,6 +153,30 @@ def _several(
     )
 
 
+_USUAL = Priority()
+_LEVELS: Mistakes = {
+    "zero": {_USUAL: Fault.ZERO_IS_DEFAULT, Priority(2): Fault.COARSE},
+    "one": {Priority(2): Fault.COARSE},
+    "six": {Priority(4): Fault.COARSE},
+    "seven": {_USUAL: Fault.SEVEN_IS_DEFAULT, Priority(4): Fault.COARSE},
+    "none": {Priority(each): Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
+    "soon": {
+        Priority(-2, incremental=True): Fault.INCREMENTAL_FIRST,
+        Priority(2, incremental=True): Fault.COARSE,
+        Priority(3, incremental=True): Fault.URGENCY_WITHOUT_I,
+        Priority(8, incremental=True): Fault.INCREMENTAL_LAST,
+    },
+    "later": {
+        Priority(-2, incremental=True): Fault.INCREMENTAL_FIRST,
+        Priority(-1, incremental=True): Fault.INCREMENTAL_FIRST,
+        Priority(1, incremental=True): Fault.SHARES_INCREMENTAL,
+        Priority(3, incremental=True): Fault.URGENCY_WITHOUT_I,
+        Priority(4, incremental=True): Fault.COARSE,
+        Priority(8, incremental=True): Fault.INCREMENTAL_LAST,
+        Priority(9, incremental=True): Fault.INCREMENTAL_LAST,
+    },
+}
+
 KINDS: Mapping[str, Kind] = {
     # Of two streams, the more urgent one comes first.
     "urgency": Kind(
@@ -190,19 +214,7 @@ KINDS: Mapping[str, Kind] = {
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
     # Urgencies on the same side of the default, and no field.
-    "levels": _several(
-        "levels",
-        Fault.MISREADS,
-        mistakes={
-            "zero": {"u=3": Fault.ZERO_IS_DEFAULT, "u=2": Fault.COARSE},
-            "one": {"u=2": Fault.COARSE},
-            "seven": {"u=3": Fault.SEVEN_IS_DEFAULT, "u=4": Fault.COARSE},
-            "six": {"u=4": Fault.COARSE},
-            "none": {f"u={each}": Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
-            "soon": {"u=2, i": Fault.COARSE, "u=7, i": Fault.INCREMENTAL_LAST},
-            "later": {"u=4, i": Fault.COARSE, "u=7, i": Fault.INCREMENTAL_LAST, "u=0, i": Fault.INCREMENTAL_FIRST},
-        },
-    ),
+    "levels": _several("levels", Fault.MISREADS, mistakes=_LEVELS),
     # Twenty streams come in the order of their urgencies.
     "many": _several("twenty", Fault.MANY, basics=("urgency", "levels")),
     # Of streams of one urgency, earlier requests come first.
@@ -219,7 +231,7 @@ KINDS: Mapping[str, Kind] = {
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
     "blocked": _several("blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "late"), stalled=Fault.WAITS_FOR_BLOCKED),
     # An urgent request overtakes streams that are being sent.
-    "preemption": _several("preempt", Fault.NO_PREEMPTION),
+    "preemption": _several("preempt", Fault.NO_PREEMPTION, basics=("urgency", "levels")),
     # Changes of priority before the request, twice, and with parameters left out.
     "updates": _several(
         "updates",
@@ -227,9 +239,10 @@ KINDS: Mapping[str, Kind] = {
         broken=Fault.BREAKS_AT_UPDATE,
         basics=("urgency", "update", "levels"),
         mistakes={
-            "early": {"u=3": Fault.EARLY_UPDATE},
-            "twice": {"u=7": Fault.SECOND_UPDATE, "u=1": Fault.FORGETS_UPDATES},
-            "replaced": {"u=0, i": Fault.MERGES_UPDATES},
+            "early": {_USUAL: Fault.EARLY_UPDATE},
+            "twice": {Priority(7): Fault.SECOND_UPDATE, Priority(1): Fault.FORGETS_UPDATES},
+            "replaced": {Priority(0, incremental=True): Fault.MERGES_UPDATES},
+            **{key: {Priority(6): Fault.URGENCY_UPDATES} for key in ("on", "on2")},
         },
     ),
     # Unknown and malformed parameters are ignored.
@@ -240,17 +253,15 @@ KINDS: Mapping[str, Kind] = {
         basics=("urgency", "levels"),
         broken=Fault.BREAKS_OFF,
         mistakes={
-            "eight": {f"u={each}": Fault.OUT_OF_RANGE for each in (0, 7)},
-            "minus": {f"u={each}": Fault.OUT_OF_RANGE for each in (0, 1, 7)},
-            "letter": {f"u={each}": Fault.NO_NUMBER for each in (0, 1, 7)},
-            "tight": {"u=3, i": Fault.NO_SPACE},
-            "unknown": {"u=3": Fault.UNKNOWN_PARAMETER},
-            "junk": {"u=1": Fault.MALFORMED},
-            "two": {"u=3": Fault.ITS_PARAMETERS},
-            "no": {"u=6, i": Fault.FALSE_IS_TRUE},
-            "no2": {"u=6, i": Fault.FALSE_IS_TRUE},
-            "number": {"u=5, i": Fault.NUMBER_IS_TRUE},
-            "number2": {"u=5, i": Fault.NUMBER_IS_TRUE},
+            "eight": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 7)},
+            "minus": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 1, 7)},
+            "letter": {Priority(each): Fault.NO_NUMBER for each in (0, 1, 7)},
+            "tight": {Priority(3, incremental=True): Fault.NO_SPACE, _USUAL: Fault.NO_SPACE},
+            "unknown": {_USUAL: Fault.UNKNOWN_PARAMETER},
+            "junk": {Priority(1): Fault.MALFORMED},
+            "two": {_USUAL: Fault.ITS_PARAMETERS},
+            **{key: {Priority(6, incremental=True): Fault.FALSE_IS_TRUE} for key in ("no", "no2")},
+            **{key: {Priority(5, incremental=True): Fault.NUMBER_IS_TRUE} for key in ("number", "number2")},
         },
     ),
     # Requests on a connection that has been used count as the first ones. An update of an ended stream does no harm.

@@ -38,6 +38,9 @@ class Fault(StrEnum):
     COARSE = "confuses neighbouring urgencies", "urgencies on one side of the default are not told apart"
     INCREMENTAL_LAST = "sends incremental streams last", "a less urgent stream without incremental comes before them"
     INCREMENTAL_FIRST = "sends incremental streams first", "they come before a more urgent stream without incremental"
+    URGENCY_WITHOUT_I = "ignores the urgency of incremental streams", "streams with i are sent as those of urgency 3"
+    SHARES_INCREMENTAL = "shares among all incremental streams", "those of different urgencies share the window"
+    PARTLY = "keeps the order in part", "two streams do not come in the order of their urgencies, and most of many do"
     MISREADS = "misreads urgencies", "the order is wrong for some urgencies, and right for others"
     EARLY_UPDATE = "forgets updates before the request", "a PRIORITY_UPDATE that comes before its request has no effect"
     SECOND_UPDATE = "takes only the first update", "a second PRIORITY_UPDATE of a stream has no effect"
@@ -45,6 +48,7 @@ class Fault(StrEnum):
         "merges updates",
         "a parameter that a PRIORITY_UPDATE leaves out keeps its old value, and must have its default",
     )
+    URGENCY_UPDATES = "takes only the urgency of updates", "a PRIORITY_UPDATE does not make a stream incremental"
     MISREADS_UPDATES = "misreads updates", "the order is wrong after changes of priority before the request, or several"
     OUT_OF_RANGE = "takes an urgency out of range", "u=8 or u=-1 must be ignored, and counts"
     NO_NUMBER = "takes an urgency that is no number", "u=a must be ignored, and counts"

@@ -7,8 +7,8 @@ Rules:
    kinds; the basic check's dialect must be part of this one's. The check `urgency` is basic to those of sharing only if
    the server sends streams one after the other, for one of the two reasons of rule 3.
 3. A server that ignores urgency in the check `urgency`, where one stream has begun before the window opens, and not in
-   the check `levels`, finishes less urgent streams first. It serves by stream id if it ignores urgency and, in the
-   check `incremental`, sends the streams one after the other, too.
+   the check `levels`, finishes less urgent streams first, or keeps the order in part. Otherwise it serves by stream id
+   if, in the check `incremental`, it sends the streams one after the other, too.
 4. A trial that has no result makes its check fail without a fault, except a load in which the important resources are
    complete and the others got nothing: then the server starves them; and a server that ends the connection or a stream
    at malformed parameters.
@@ -21,6 +21,7 @@ from priolab.analysis.judgement.late import Late, is_starved, late_reply
 from priolab.analysis.judgement.order import Sharing, sharing, word
 from priolab.analysis.judgement.sequence import Pair, Priority, Relation, expected, mistakes_in, priorities_of
 from priolab.analysis.loads.probe import Probe
+from priolab.client.dialects import Part
 from priolab.common.formats.events import Kind
 from priolab.experiments.commands.target import is_refused
 from priolab.experiments.scenario.stimuli import asked_by
@@ -111,9 +112,10 @@ def judged(checks: Sequence[Check], seen: Trials, *, over: bool = False) -> tupl
 def _basic(check: Check, kind: str, checks: Sequence[Check]) -> Check | None:
     """Returns the check of a basic kind whose dialect has the most parts in common with this check's dialect.
 
-    All parts of that dialect must be in this check's dialect. None without such a check.
+    All parts of that dialect must be in this check's dialect; pages with updates need no part for these. None without
+    such a check.
     """
-    parts = set(check.dialect.split("+"))
+    parts = {*check.dialect.split("+"), *([Part.UPDATE] if check.kind == "updates" else [])}
     fitting = [each for each in checks if each.kind == kind and set(each.dialect.split("+")) <= parts]
     return max(fitting, key=lambda each: len(each.dialect.split("+")), default=None)
 
@@ -190,8 +192,9 @@ def _judged(
     fault = check.row.faults[check.must].get(answer.word)
     if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
         fault = None
-    if fault is Fault.IGNORES_URGENCY and answer.by_id and _reads_levels(check, checks, seen):
-        fault = Fault.NO_PREEMPTION
+    wrong = _wrong_levels(check, checks, seen) if fault is Fault.IGNORES_URGENCY else None
+    if wrong is not None and wrong < _HALF:
+        fault = Fault.NO_PREEMPTION if answer.by_id and not wrong else Fault.PARTLY
     elif fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
         fault = Fault.BY_STREAM_ID
     return Finding(
@@ -320,14 +323,20 @@ def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
     return any(each.probe and _turns(each.probe).in_turn for each in found if each and not each.failure)
 
 
-def _reads_levels(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
-    """True if the check `levels` holds, in which no stream that can go on has begun before the others."""
+_HALF = 0.5
+
+
+def _wrong_levels(check: Check, checks: Sequence[Check], seen: Trials) -> float | None:
+    """Returns which part of the pairs came wrong in the check `levels`; None without it.
+
+    No stream that can go on has begun there before the others.
+    """
     found = _basic(check, "levels", checks)
     observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
-    made = [each for each in observed if each is not None and each.failure is None]
-    return any(
-        each.competition.shares and not each.competition.wrong(priorities_of(each.page), Relation.ANY) for each in made
-    )
+    for each in observed:
+        if each is not None and each.failure is None and (shares := each.competition.shares):
+            return len(each.competition.wrong(priorities_of(each.page), Relation.ANY)) / len(shares)
+    return None
 
 
 def _asks_sharing(check: Check) -> bool:

@@ -1,11 +1,12 @@
 """Tests of the judgement on several streams: fields, competition, and mistakes that explain an order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
 from priolab.analysis.judgement.sequence import (
     Competition,
+    Mistakes,
     Priority,
     Relation,
     expected,
@@ -116,9 +117,9 @@ def test_what_is_asked(one: str, other: str, ties: Relation, relation: Relation)
     assert expected(("a", "b"), priorities, ties) is relation
 
 
-_MISTAKES: Mapping[str, Mapping[str, str]] = {
-    "zero": {"u=3": "zero"},
-    "none": {"u=1": "default", "u=5": "default"},
+_MISTAKES: Mistakes = {
+    "zero": {Priority(): "zero"},
+    "none": {Priority(1): "default", Priority(5): "default"},
 }
 
 
@@ -146,6 +147,6 @@ def test_several_explanations() -> None:
     """If as few other mistakes explain the order as well, none is named."""
     made = page(a="u=2", b="u=1")
     seen = Competition.of(events("ab", "aaaaabbbbb"), made)
-    both = {"a": {"u=0": "one"}, "b": {"u=3": "other"}}
+    both = {"a": {Priority(0): "one"}, "b": {Priority(): "other"}}
     assert mistakes_in(seen, priorities_of(made), both, Relation.ANY) == set()
     assert mistakes_in(seen, priorities_of(made), {"a": both["a"]}, Relation.ANY) == {"one"}
