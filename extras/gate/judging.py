@@ -11,7 +11,7 @@ Rules:
    if, in the check `incremental`, it sends the streams one after the other, too.
 4. A trial that has no result makes its check fail without a fault, except a load in which the important resources are
    complete and the others got nothing: then the server starves them; and a server that ends the connection or a stream
-   at malformed parameters.
+   at unusual signals, and not in a basic check.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -172,7 +172,7 @@ def _judged(
 ) -> Finding:
     """Judges a check all of whose trials were made. hold: the kinds of basic checks that hold."""
     if failed := next((each for each in made if each.failure), None):
-        return _failed(check, failed)
+        return _failed(check, failed, hold)
     if check.row.question is Question.LATE:
         reply = late_reply(made[0].loads, is_read=_BASIC in hold)
         answered, reason = reply.word, reply.reason
@@ -218,11 +218,12 @@ def _exceeded(check: Check, seen: Seen) -> str | None:
     return None
 
 
-def _failed(check: Check, failed: Seen) -> Finding:
+def _failed(check: Check, failed: Seen, hold: Collection[str]) -> Finding:
     """Judges a trial that has no result. Of page loads the frames are those of the load that failed."""
     is_load = check.row.question is Question.LATE and failed.events
     frames = tuple(failed.frames(failed.events[-1].load if is_load else 1))
-    if (broken := check.row.faults[check.must].get(Several.BROKEN)) and is_refused(str(failed.failure)):
+    broken = check.row.faults[check.must].get(Several.BROKEN)
+    if broken and hold and is_refused(str(failed.failure)):
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=(broken,), frames=frames)
     if is_load and is_starved(failed.events, failed.page):
         faults = (Fault.STARVES,)

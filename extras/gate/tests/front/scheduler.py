@@ -85,6 +85,8 @@ class Fault(StrEnum):
     """A PRIORITY_UPDATE of a stream that has ended ends the connection."""
     FIRST_CONNECTION = "first-connection"
     """The priorities of all connections are in one table, and the first one for a number stays."""
+    BUFFERS_LITTLE = "buffers-little"
+    """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
     """The process ends after some frames. This is no fault of the scheduler."""
 

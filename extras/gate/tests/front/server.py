@@ -6,7 +6,7 @@ Rules:
 1. One thread does everything. It waits with epoll, which reports a socket as writable only if the kernel wants more
    (TCP_NOTSENT_LOWAT).
 2. The scheduler chooses a frame when the socket is writable and nothing that was chosen before is left. The fault
-   `buffers` chooses frames until a megabyte is left.
+   `buffers` chooses frames until a megabyte is left, `buffers-little` until 128 KiB are.
 3. A response is read from the origin as soon as it comes, and held.
 """
 
@@ -33,7 +33,7 @@ from priolab.extras.gate.tests.front.scheduler import Fault, Priority, Scheduler
 _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
-_AHEAD_BYTES = 2**20
+_AHEAD_BYTES = {Fault.BUFFERS: 2**20, Fault.BUFFERS_LITTLE: 2**17}
 _LISTENERS = 128
 _LAST_FRAME = 20
 
@@ -147,8 +147,8 @@ class Connection:
         if self._secured:
             self._begin_responses()
         self._encrypt()
-        if self._front.fault is Fault.BUFFERS:
-            while self._secured and len(self._left) < _AHEAD_BYTES and self._choose():
+        if (ahead_bytes := _AHEAD_BYTES.get(self._front.fault)) is not None:
+            while self._secured and len(self._left) < ahead_bytes and self._choose():
                 self._encrypt()
         elif self._secured and writable and not self._left and self._choose():
             self._encrypt()

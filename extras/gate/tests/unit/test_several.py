@@ -128,13 +128,16 @@ def test_a_limit_that_is_no_time() -> None:
 
 
 def test_what_broke_off() -> None:
-    """A server that ends the connection at malformed fields has this fault; another failure is an error."""
-    check = Check(kind="parameters")
-    key, sound = seen_of(check)
-    (broken,) = judged((check,), {key: replace(sound, failure="the front closed the connection")})
+    """A server that ends the connection at malformed fields alone has this fault; another failure is an error."""
+    check, basic = Check(kind="parameters"), Check(kind="levels")
+    (key, sound), (of_basic, held) = seen_of(check), seen_of(basic)
+    closed = replace(sound, failure="the front closed the connection")
+    broken, _ = judged((check, basic), {key: closed, of_basic: held})
     assert (broken.faults, broken.error) == ((Fault.BREAKS_OFF,), False)
-    (failed,) = judged((check,), {key: replace(sound, failure="it took longer than its deadline")})
-    assert (failed.faults, failed.error) == ((), True)
+    late = replace(sound, failure="it took longer than its deadline")
+    for failure, before in ((late, held), (closed, replace(held, failure=closed.failure))):
+        failed, _ = judged((check, basic), {key: failure, of_basic: before})
+        assert (failed.faults, failed.error) == ((), True)
 
 
 def test_time_that_is_over() -> None:
