@@ -222,7 +222,6 @@ KINDS: Mapping[str, Kind] = {
         "turn",
         Fault.NO_ARRIVAL,
         ties=Relation.FIRST,
-        basics=(),
         all_shared=Fault.SHARES_EQUALS,
         all_turned=Fault.LAST_FIRST,
     ),
@@ -237,7 +236,7 @@ KINDS: Mapping[str, Kind] = {
         "updates",
         Fault.MISREADS_UPDATES,
         broken=Fault.BREAKS_AT_UPDATE,
-        basics=("urgency", "update", "levels"),
+        basics=("urgency", "update", "levels", "incremental"),
         mistakes={
             "early": {_USUAL: Fault.EARLY_UPDATE},
             "twice": {Priority(7): Fault.SECOND_UPDATE, Priority(1): Fault.FORGETS_UPDATES},
@@ -250,7 +249,7 @@ KINDS: Mapping[str, Kind] = {
         "parameters",
         Fault.MISREADS_PARAMETERS,
         ties=Relation.IN_TURN,
-        basics=("urgency", "levels"),
+        basics=("urgency", "levels", "many"),
         broken=Fault.BREAKS_OFF,
         mistakes={
             "eight": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 7)},
@@ -277,7 +276,7 @@ KINDS: Mapping[str, Kind] = {
                 Late.EXCEEDS: Fault.BUFFERS,
             }
         },
-        basics=("urgency", "preemption"),
+        basics=("urgency", "preemption", "used"),
         keys={
             "page": "maps",
             "lowat": 16384,

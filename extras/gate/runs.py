@@ -160,7 +160,8 @@ def _probed(site: Site, trial: Trial, folder: Path, deadline: Deadline) -> Seen:
     failure, events = None, list[Event]()
     try:
         events = run_client(site.plan(trial), site.ca, folder, deadline, threading.Event())
-        site.probe_in(trial, events)
+        if not site.page(trial).is_sequence:
+            site.probe_in(trial, events)
     except StepFailed as error:
         failure = error.reason
     except TransportFailed as error:

@@ -125,7 +125,7 @@ class Priority:
             given = min(int(urgency), 7)
         if (fault, urgency) in _READ:
             given = _READ[fault, urgency]
-        if fault is Fault.NO_NUMBER and urgency and not urgency.isdigit():
+        if fault is Fault.NO_NUMBER and urgency.isalpha():
             given = 0
         if fault is Fault.THREE_LEVELS:
             given = 2 if given < _USUAL_URGENCY else 4 if given > _USUAL_URGENCY else given
@@ -137,7 +137,7 @@ _DEFAULTS = {Fault.DEFAULT_IS_ZERO: 0, Fault.DEFAULT_IS_SEVEN: 7, Fault.DEFAULT_
 _READ = {(Fault.ZERO_IS_DEFAULT, "0"): _USUAL_URGENCY, (Fault.SEVEN_IS_DEFAULT, "7"): _USUAL_URGENCY}
 USUAL = Priority()
 
-_FEW, _LONG, _LAST = 10, 12, 8
+_FEW, _LONG, _LAST = 10, 32, 8
 
 
 @dataclass
@@ -164,6 +164,7 @@ class Scheduler:
 
     def opened(self, stream_id: int, text: str | None) -> None:
         """Notes a request. text: the value of its header field `priority`. Raises ValueError, as Priority.of."""
+        self._counts[stream_id] = min((self._counts[each] for each in self._open), default=0)
         self._open.add(stream_id)
         self._had_company = self._had_company or len(self._open) > 1
         if self.fault is Fault.ONLY_FIRST_LOAD and self._first_is_over:

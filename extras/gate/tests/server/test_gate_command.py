@@ -16,7 +16,14 @@ from tests.support.documented import documented, row_like
 from tests.support.fronts import NAME, running_front
 from tests.support.lab import priolab_here
 
-_SHOWN = {Fault.FORGETS_UPDATES: "update", Fault.LOST_BY_RESET: "reset", Fault.MIXES_CONNECTIONS: "connections"}
+_SHOWN = {
+    Fault.FORGETS_UPDATES: "update",
+    Fault.LOST_BY_RESET: "reset",
+    Fault.MIXES_CONNECTIONS: "connections",
+    Fault.WAITS_FOR_BLOCKED: "blocked",
+    Fault.EARLY_UPDATE: "updates",
+    Fault.BREAKS_AT_ENDED: "used",
+}
 """Faults that differ from each other in what the client does before the probe; lab/test_gate.py has all."""
 
 
