@@ -142,7 +142,7 @@ def _found(
 
 def _is_cause(basic: Finding, check: Check) -> bool:
     """True if the failure of the basic check explains a failure of this check."""
-    if basic.passed is not False:
+    if basic.passed is not False or basic.error:
         return False
     if basic.check.kind == "late":
         return Fault.STARVES in basic.faults
