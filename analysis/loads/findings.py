@@ -21,6 +21,8 @@ from priolab.common.formats.run import Findings, Verdict
 from priolab.common.formats.scenario import PROBE, ScenarioRecord
 from priolab.common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES
 
+_SEVERAL = "a probe of several streams has no single order"
+
 
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Findings:
     """Returns the times of every complete load, and all findings about the measured load.
@@ -44,6 +46,8 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Fi
         replace(load.as_record(), cost=spent.get(load.number), limits=limits(load, layers, ends)) for load in loads
     )
     found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=records)
+    if scenario.plan == PROBE and evidence.page.is_sequence:
+        return found
     if scenario.plan == PROBE:
         return replace(found, probe=_probe(evidence).as_record())
     accounts, reason = None, None
@@ -89,6 +93,8 @@ def judgement(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scen
     flow-control window.
     """
     order = AskedOrder.of(evidence.events, load.number, evidence.groups)
+    if scenario.plan == PROBE and evidence.page.is_sequence:
+        return Judgement(verdict=Verdict.UNDECIDED, reason=_SEVERAL, focal=load.focal.name, favoured=False)
     if scenario.plan == PROBE:
         probe, others = _probe(evidence), [each.name for each in load.page.others]
         favoured = order.favoured(probe.important, others)

@@ -290,8 +290,8 @@ class RunRecord(Findings, Conduct):
         """Returns the content of run.json.
 
         With PAGE=maps some values are there twice: also under a key with a resource's name. The scenario has the fields
-        of LEFT_OUT only if they are not None, its resources `fetchpriority`, `headers_ns` and `header_bytes` only if
-        they have one. A ledger of an earlier version has no uncertainties.
+        of LEFT_OUT only if they are not None, its resources `fetchpriority`, `headers_ns`, `cue` and `header_bytes`
+        only if they have one. A ledger of an earlier version has no uncertainties.
         """
         document: dict[str, Any] = json.loads(json.dumps(self, default=_shallow))
         if document["lab"] is None:
@@ -300,7 +300,7 @@ class RunRecord(Findings, Conduct):
             if document["scenario"][name] is None:
                 del document["scenario"][name]
         for resource in document["scenario"]["resources"]:
-            for key in ("fetchpriority", "headers_ns"):
+            for key in ("fetchpriority", "headers_ns", "cue"):
                 if resource[key] is None:
                     del resource[key]
             if not resource["header_bytes"]:
