@@ -93,12 +93,13 @@ class _Range(Struct, frozen=True, kw_only=True):
 class _Knee(Struct, frozen=True, kw_only=True):
     """The recommendation for a network. recommended: None if there is no result.
 
-    price: the recommended value's costs beside those with LOWAT unset; None if it is the same value, or nothing was
-    counted. best: the value with the earliest script first byte, of those that keep goodput. front: values on the
-    front. left_out: those with too few ok runs. goodput_held_against: the value with which goodput is compared.
-    goodput_falls_at: the first value below unset at which goodput falls measurably. documentation: the result of
-    following the kernel's advice. put_back: knobs of `priolab run` to measure the recommended value again. promise: the
-    interval, widened at both ends by the noise band; analysis.sweeps.promise.check(network, runs) checks new runs.
+    price: the recommended value's costs to the front, and with VIA the second front, beside those with LOWAT unset
+    or, if this is recommended, with the largest value; None without another value. best: the value with the
+    earliest script first byte, of those that keep goodput. front: values on the front. left_out: those with too few
+    ok runs. goodput_held_against: the value with which goodput is compared. goodput_falls_at: the first value below
+    unset at which goodput falls measurably. documentation: the result of following the kernel's advice. put_back:
+    knobs of `priolab run` to measure the recommended value again. promise: the interval, widened at both ends by
+    the noise band; analysis.sweeps.promise.check(network, runs) checks new runs.
     """
 
     recommended: str | None
@@ -124,11 +125,13 @@ class _Judgement(Judgement):
 class _Network(Struct, frozen=True, kw_only=True):
     """A network. network: the knobs with several values in the sweep.
 
-    knobs: all knobs, without LOWAT and the settings of LOWAT=auto. pair: None without one. values: by LOWAT, then unset
+    knob: LOWAT or VIA_LOWAT, for which a value is recommended. knobs: all knobs, without this one and the settings of
+    LOWAT=auto. pair: None without one. values: by LOWAT, then unset
     (`none`), then `auto`. auto: LOWAT=auto against the best fixed value; empty if it was not tried.
     """
 
     network: str
+    knob: str
     knobs: Mapping[str, str]
     made: _Made
     pair: _Pair | None
@@ -203,6 +206,7 @@ def _network(network: Network, made: _Made) -> _Network:
     knee = find(network)
     return _Network(
         network=network.name,
+        knob=network.knob,
         knobs=network.knobs,
         made=made,
         pair=_pair(*network.pair) if network.pair else None,
@@ -255,7 +259,7 @@ def _knee(network: Network, knee: Knee, made: _Made) -> _Knee:
         goodput_falls_at=knee.falls_at.value if knee.falls_at else None,
         goodput_falls_words=words.falls(network, knee),
         documentation=words.documentation(network, knee),
-        put_back=[*network.words, f"LOWAT={chosen.value}", *_anew(made)] if chosen else None,
+        put_back=[*network.words, f"{network.knob}={chosen.value}", *_anew(made)] if chosen else None,
         promise=_promise(knee, chosen) if chosen else None,
     )
 

@@ -17,7 +17,7 @@ from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps import words
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.measures import Measure, measures
-from priolab.analysis.sweeps.network_knobs import NONE
+from priolab.analysis.sweeps.network_knobs import LOWAT, NONE
 from priolab.analysis.sweeps.noise_band import Spread
 from priolab.common.formats.reading import FolderError
 
@@ -66,10 +66,10 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     """
     knee = network["knee"]
     if knee["recommended"] is None:
-        raise FolderError(f"{network['network']}: the sweep recommends no LOWAT")
+        raise FolderError(f"{network['network']}: the sweep recommends no {network['knob']}")
     alike = [run for run in runs if run.status == "ok" and _is_recommended(run, network)]
     if not alike:
-        raise FolderError(f"no run that is ok has LOWAT={knee['recommended']} and {network['network']}")
+        raise FolderError(f"no run that is ok has {network['knob']}={knee['recommended']} and {network['network']}")
     for run in alike:
         _check_new(run, network["made"])
     found = [measures(run) for run in alike]
@@ -85,7 +85,8 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
 
 
 def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
-    lowat = run.scenario.lowat
+    via = run.scenario.via
+    lowat = run.scenario.lowat if network["knob"] == LOWAT else via and via.lowat
     if (NONE if lowat is None else str(lowat)) != network["knee"]["recommended"]:
         return False
     return bool(network["knobs"].items() <= run.record.knobs.items())

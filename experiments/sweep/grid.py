@@ -8,8 +8,8 @@ Rules:
 3. In every network one arm has a twin: the control (LOWAT unset) if the network has one, otherwise the first arm. The
    twin is the same scenario with other seeds. The difference between arm and twin gives the network's noise band.
 4. Values, duplicates and combinations are checked before the first run.
-5. LOWAT is stored in bytes, or as `none` or `auto`, however it was given, so that readers of results can compare
-   texts. The values of other knobs are stored as given.
+5. LOWAT and VIA_LOWAT are stored in bytes, or as `none` or `auto`, however they were given, so that readers of
+   results can compare texts. The values of other knobs are stored as given.
 """
 
 import random
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from priolab.analysis.sweeps.network_knobs import LOWAT, NONE, TARGET_DELAY, network_of
+from priolab.analysis.sweeps.network_knobs import LOWAT, NONE, RECOMMENDED, TARGET_DELAY, network_of
 from priolab.common.errors import GridError, ScenarioError
 from priolab.common.formats.scenario import AUTO
 from priolab.experiments.execution.labels import labels
@@ -92,7 +92,10 @@ def grid_from(values: Mapping[str, Sequence[str]]) -> Grid:
     for name, given in values.items():
         _check_values(name, given)
     check_together(values)
-    values = {name: tuple(map(_in_bytes, given)) if name == LOWAT else given for name, given in values.items()}
+    values = {
+        name: tuple(_in_bytes(name, text) for text in given) if name in RECOMMENDED else given
+        for name, given in values.items()
+    }
     targets, lowats = values.get(TARGET_DELAY, ()), values.get(LOWAT, (KNOBS[LOWAT].default,))
     if len(targets) > 1 and AUTO not in lowats:
         given = f"{TARGET_DELAY}={','.join(targets)}"
@@ -119,9 +122,9 @@ def _check_values(name: str, given: Sequence[str]) -> None:
         seen[value] = text
 
 
-def _in_bytes(text: str) -> str:
-    """Turns a valid value of LOWAT into the form that is stored in results: bytes, `none` or `auto`."""
-    value = KNOBS[LOWAT].parse(text)
+def _in_bytes(name: str, text: str) -> str:
+    """Turns a valid value of LOWAT or VIA_LOWAT into the form that is stored in results: bytes, `none` or `auto`."""
+    value = KNOBS[name].parse(text)
     return NONE if value is None else str(value)
 
 

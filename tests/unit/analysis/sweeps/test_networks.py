@@ -14,6 +14,7 @@ from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Network, networks
+from priolab.analysis.sweeps.words import lowat
 from priolab.common.formats.reading import FolderError
 from tests.support.sweeps import knobs, write_run, write_sweep
 
@@ -64,6 +65,27 @@ def test_one_network_is_named_by_what_says_most(tmp_path: Path) -> None:
     write_sweep(tmp_path, [arm("a", LOWAT="none"), arm("b", LOWAT="4096")])
     (one,) = found(tmp_path)
     assert one.name == "RATE=128kbps DELAY=300ms CC=cubic SERVER=nginx"
+
+
+def test_a_second_fronts_value_makes_networks_of_its_own(tmp_path: Path) -> None:
+    """If VIA_LOWAT varies, it is recommended for each LOWAT; a network without a twin has the pair of another LOWAT."""
+    of_arms = [(lowat, via) for lowat in ("none", "4096") for via in ("none", "65536")]
+    arms = [arm(f"{lowat}-{via}", VIA="nginx", LOWAT=lowat, VIA_LOWAT=via) for lowat, via in of_arms]
+    arms.append(arm("twin", "none-none", VIA="nginx", LOWAT="none", VIA_LOWAT="none"))
+    write_sweep(tmp_path, arms)
+    for each in arms:
+        write_run(tmp_path, each["arm"], 1, each["knobs"], 1000.0 if each["knobs"]["VIA_LOWAT"] == "none" else 500.0)
+    networks_found = found(tmp_path)
+    assert [(each.knob, each.name) for each in networks_found] == [
+        ("LOWAT", "VIA_LOWAT=none"),
+        ("LOWAT", "VIA_LOWAT=65536"),
+        ("VIA_LOWAT", "LOWAT=none"),
+        ("VIA_LOWAT", "LOWAT=4096"),
+    ]
+    assert all(each.pair for each in networks_found[2:])
+    recommended = find(networks_found[-1]).recommended
+    assert recommended is not None
+    assert lowat(recommended) == "VIA_LOWAT=65536"
 
 
 def test_what_steers_auto_belongs_to_its_value(tmp_path: Path) -> None:
