@@ -125,14 +125,16 @@ class _Judgement(Judgement):
 class _Network(Struct, frozen=True, kw_only=True):
     """A network. network: the knobs with several values in the sweep.
 
-    knob: LOWAT or VIA_LOWAT, for which a value is recommended. knobs: all knobs, without this one and the settings of
-    LOWAT=auto. pair: None without one. values: by LOWAT, then unset
-    (`none`), then `auto`. auto: LOWAT=auto against the best fixed value; empty if it was not tried.
+    knob: LOWAT or VIA_LOWAT, for which a value is recommended. knobs: all knobs, without this one and the settings
+    of LOWAT=auto. configuration: the configuration of the server for which this holds, in a sentence; None in
+    sweeps of earlier versions. pair: None without one. values: by LOWAT, then unset (`none`), then `auto`. auto:
+    LOWAT=auto against the best fixed value; empty if it was not tried.
     """
 
     network: str
     knob: str
     knobs: Mapping[str, str]
+    configuration: str | None
     made: _Made
     pair: _Pair | None
     no_difference: Mapping[Measure, _Band]
@@ -179,7 +181,7 @@ def summarize(sweep: Sweep) -> dict[str, Any]:
         finished=sweep.is_finished,
         repeat=sweep.record.repeat,
         runs=_Runs(asked=asked, ok=asked - len(troubles), troubles=troubles),
-        networks=[_network(network, _made(sweep)) for network in found],
+        networks=[_network(network, _made(sweep), sweep.record.usual_buffering) for network in found],
         auto=_overall(judgements) if judgements else None,
     )
     document: dict[str, Any] = _rounded(to_builtins(summary))
@@ -202,12 +204,13 @@ def _made(sweep: Sweep) -> _Made:
     return _Made(fabric=sweep.record.fabric, repeat=repeat, first_seed=first, last_seed=first + 2 * repeat - 1)
 
 
-def _network(network: Network, made: _Made) -> _Network:
+def _network(network: Network, made: _Made, usual: Mapping[str, str | None]) -> _Network:
     knee = find(network)
     return _Network(
         network=network.name,
         knob=network.knob,
         knobs=network.knobs,
+        configuration=words.configuration(network, usual),
         made=made,
         pair=_pair(*network.pair) if network.pair else None,
         no_difference={measure: _band(knee.spreads[measure]) for measure in Measure},

@@ -65,10 +65,7 @@ def sentences(network: Document) -> list[str]:
         else:
             told = f"The best trade-off of {measures} is {last}."
         said.insert(2, told)
-    if knee["left_out_words"]:
-        said.insert(1, knee["left_out_words"])
-    if knee["price"]:
-        said.insert(1, knee["price"])
+    said[1:1] = filter(None, [network["configuration"], knee["price"], knee["left_out_words"]])
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:
         said.append(f"This command checks the recommended value in new runs: priolab run {' '.join(knee['put_back'])}")

@@ -1,5 +1,6 @@
 """Puts the results of a sweep into words, with units. Pure."""
 
+from collections.abc import Mapping
 from math import isinf
 
 from priolab.analysis.sweeps.auto_vs_fixed import Judgement
@@ -142,6 +143,29 @@ def falls(network: Network, knee: Knee) -> str:
         f"{lowat(knee.reference)}."
     )
     return f"{told} A loss of up to {LOSS:.0%} is accepted." if less <= LOSS else told
+
+
+_CONFIGURED = ("PROGRAM", "CONFIG")
+
+
+def configuration(network: Network, usual: Mapping[str, str | None]) -> str | None:
+    """Returns a sentence that says for which configuration of the server the recommendation holds.
+
+    usual: by server, the level of BUFFERING with which it is installed; None if it is neither. Returns None for a
+    server that is missing, as in sweeps of earlier versions.
+    """
+    server, buffering = network.knobs.get("SERVER", ""), network.knobs.get("BUFFERING", "")
+    if server not in usual:
+        return None
+    if own := [f"{name}={network.knobs[name]}" for name in _CONFIGURED if network.knobs[name] != "stock"]:
+        return f"This holds for {server} with {' and '.join(own)}."
+    if buffering == usual[server]:
+        return f"This holds for {server} as it is installed: BUFFERING={buffering} is its default."
+    if usual[server] is None:
+        told = f"This holds for {server} with BUFFERING={buffering}. It is installed with other buffers."
+        return f"{told} CONFIG=FILE measures a configuration of your own."
+    told = f"This does not hold for {server} as it is installed: BUFFERING={buffering} enlarges its buffers."
+    return f"{told} Its default is BUFFERING={usual[server]}."
 
 
 def documentation(network: Network, knee: Knee) -> str:

@@ -8,14 +8,16 @@ Rules:
 3. In every network one arm has a twin: the control (LOWAT unset) if the network has one, otherwise the first arm. The
    twin is the same scenario with other seeds. The difference between arm and twin gives the network's noise band.
 4. Values, duplicates and combinations are checked before the first run.
-5. LOWAT and VIA_LOWAT are stored in bytes, or as `none` or `auto`, however they were given, so that readers of
+5. A server that is installed with BUFFERING=off is tried both ways if nobody gives BUFFERING (`as_installed`), because
+   a recommendation for large buffers does not hold for small ones.
+6. LOWAT and VIA_LOWAT are stored in bytes, or as `none` or `auto`, however they were given, so that readers of
    results can compare texts. The values of other knobs are stored as given.
 """
 
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
@@ -25,8 +27,12 @@ from priolab.common.formats.scenario import AUTO
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, check_together, with_defaults
+from priolab.proxy.server import server_of
+from priolab.testbed import end_words
 
+SERVER, BUFFERING = "SERVER", "BUFFERING"
 _TWIN = "twin"
+_BOTH, _ONE = ("on", "off"), ("",)
 _LONGEST_NAME = 180
 """The most characters of an arm's name. The name of a run's folder adds the repetition and a suffix, and may
 have 255 bytes."""
@@ -34,16 +40,35 @@ have 255 bytes."""
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A sweep's grid. levels: the values, as text, of knobs with several values. fixed: values of other knobs."""
+    """A sweep's grid. levels: the values, as text, of knobs with several values. fixed: values of other knobs.
+
+    buffering: by server, the levels of BUFFERING that are tried with it; only for servers that are tried both ways.
+    """
 
     levels: Mapping[str, tuple[str, ...]]
     fixed: Mapping[str, str]
+    buffering: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def every_level(self) -> Mapping[str, tuple[str, ...]]:
+        """The levels, and those of BUFFERING if servers are tried both ways."""
+        return {**self.levels, **({BUFFERING: _BOTH} if self.buffering else {})}
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """The values of SERVER."""
+        return self.levels.get(SERVER, (self.fixed.get(SERVER, KNOBS[SERVER].default),))
+
+    def _size(self, names: Iterable[str]) -> int:
+        """Returns the number of combinations of these knobs' values, and of the ways in which servers are tried."""
+        ways = [len(self.buffering.get(server, _ONE)) for server in self.servers]
+        return sum(ways) * prod(len(self.levels[name]) for name in names if name != SERVER)
 
     @property
     def combinations(self) -> int:
         """The number of arms, not counting twins."""
         if TARGET_DELAY not in self.levels:
-            return prod(map(len, self.levels.values()))
+            return self._size(self.levels)
         lowats = self.levels.get(LOWAT, (AUTO,))
         of_lowat = sum(len(self.levels[TARGET_DELAY]) if lowat == AUTO else 1 for lowat in lowats)
         return self.networks * of_lowat
@@ -56,7 +81,7 @@ class Grid:
     @property
     def networks(self) -> int:
         """The number of networks, which is also the number of twins."""
-        return prod(len(self.levels[name]) for name, _ in network_of(dict.fromkeys(self.levels, "")))
+        return self._size(name for name, _ in network_of(dict.fromkeys(self.levels, "")))
 
     def knobs(self, levels: Mapping[str, str]) -> dict[str, str]:
         """Returns the values of all knobs of an arm, defaults included. levels: its values of the knobs that vary."""
@@ -106,6 +131,17 @@ def grid_from(values: Mapping[str, Sequence[str]]) -> Grid:
     return Grid(levels=levels, fixed={name: given[0] for name, given in values.items() if len(given) == 1})
 
 
+def as_installed(grid: Grid) -> Grid:
+    """Returns the grid in which servers that are installed with BUFFERING=off are tried with both levels (rule 5).
+
+    A grid in which somebody gives BUFFERING, or a CONFIG of his own, stays as it is.
+    """
+    configs = grid.levels.get("CONFIG", (grid.fixed.get("CONFIG", end_words.STOCK),))
+    if BUFFERING in (*grid.levels, *grid.fixed) or configs != (end_words.STOCK,):
+        return grid
+    return replace(grid, buffering={name: _BOTH for name in grid.servers if server_of(name).buffering.usual == "off"})
+
+
 def _check_values(name: str, given: Sequence[str]) -> None:
     knob = KNOBS[name]
     seen: dict[object, str] = {}
@@ -136,7 +172,9 @@ def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
             if levels[TARGET_DELAY] != grid.levels[TARGET_DELAY][0]:
                 continue
             del levels[TARGET_DELAY]
-        yield levels
+        server = levels.get(SERVER, grid.servers[0])
+        for way in grid.buffering.get(server, _ONE):
+            yield {**levels, **({BUFFERING: way} if way else {})}
 
 
 def expand(grid: Grid) -> tuple[Point, ...]:

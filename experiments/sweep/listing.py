@@ -128,5 +128,5 @@ def _size(request: SweepRequest) -> str:
 
 
 def _lists(request: SweepRequest) -> str:
-    given = {name: ",".join(values) for name, values in request.grid.levels.items()} | dict(request.grid.fixed)
+    given = {name: ",".join(values) for name, values in request.grid.every_level.items()} | dict(request.grid.fixed)
     return " ".join(f"{name}={words}" for name, words in given.items())

@@ -33,6 +33,7 @@ from priolab.experiments.sweep import estimate
 from priolab.experiments.sweep.folder import SweepFolder, read_record
 from priolab.experiments.sweep.grid import Grid, Point, expand
 from priolab.experiments.sweep.sweep_request import SweepRequest
+from priolab.proxy.server import server_of
 
 _ASK_FROM = 10_000
 _MOST = 1_000_000
@@ -210,7 +211,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
             name=sweep.name,
             title=sweep.title,
             started_at=started.isoformat(timespec="seconds"),
-            grid={knob: tuple(values) for knob, values in sweep.grid.levels.items()},
+            grid={knob: tuple(values) for knob, values in sweep.grid.every_level.items()},
             fixed=dict(sweep.grid.fixed),
             repeat=sweep.repeat,
             seed=sweep.seed,
@@ -222,6 +223,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
                 for point in sweep.points
             ),
             order=tuple(sweep.order()),
+            usual_buffering={name: server_of(name).buffering.usual for name in sweep.grid.servers},
         ),
     )
 

@@ -1,11 +1,13 @@
 """Tests of the sentences about a sweep."""
 
+from dataclasses import replace
+
 import pytest
 
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
-from priolab.analysis.sweeps.words import interval, no_difference, price
+from priolab.analysis.sweeps.words import configuration, interval, no_difference, price
 from tests.support.sweeps import level, network
 
 
@@ -74,3 +76,32 @@ def test_a_run_repeated_has_no_spread() -> None:
     assert "The A/A pair, LOWAT unset twice, with 3 repetitions each, is the same run repeated" in told
     assert " 0.0 ms" not in told
     assert "0 bit/s" not in told
+
+
+@pytest.mark.parametrize(
+    ("knobs", "usual", "told"),
+    [
+        (
+            {"BUFFERING": "off"},
+            {"haproxy": "off"},
+            "holds for haproxy as it is installed: BUFFERING=off is its default",
+        ),
+        (
+            {"BUFFERING": "on"},
+            {"haproxy": "off"},
+            "does not hold for haproxy as it is installed: BUFFERING=on enlarges",
+        ),
+        ({"BUFFERING": "on"}, {"haproxy": None}, "It is installed with other buffers. CONFIG=FILE measures"),
+        ({"BUFFERING": "on", "CONFIG": "my.cfg"}, {"haproxy": "off"}, "holds for haproxy with CONFIG=my.cfg."),
+    ],
+)
+def test_the_configuration_is_told(knobs: dict[str, str], usual: dict[str, str | None], told: str) -> None:
+    """The sentence says whether the value is for the server as it is installed."""
+    made = {"SERVER": "haproxy", "PROGRAM": "stock", "CONFIG": "stock", **knobs}
+    found = replace(network({"none": (390, 980)}), knobs=made)
+    assert told in str(configuration(found, usual))
+
+
+def test_an_older_sweep_does_not_tell_the_configuration() -> None:
+    """A sweep.json of an earlier version does not say how servers are installed."""
+    assert configuration(network({"none": (390, 980)}), {}) is None

@@ -279,3 +279,20 @@ def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         10**8,
         False,
     )
+
+
+def test_a_server_is_tried_as_it_is_installed() -> None:
+    """HAProxy, which is installed with BUFFERING=off, has networks of both levels, each with a twin; nginx has one."""
+    request = sweep_request_from(["SERVER=haproxy,nginx", "LOWAT=none,4096", "RATE=1mbit"])
+    points = expand(request.grid)
+    arms = [(point.levels["SERVER"], point.arm.knobs["BUFFERING"]) for point in _arms(points)]
+    assert arms == [("haproxy", "on"), ("haproxy", "off")] * 2 + [("nginx", "on")] * 2
+    assert (request.grid.combinations, request.grid.networks, request.runs) == (6, 3, len(points))
+    assert len({point.network for point in points}) == 3
+
+
+@pytest.mark.parametrize("word", ["BUFFERING=on", "BUFFERING=off", "CONFIG=my.cfg", "SERVER=nginx"])
+def test_a_configuration_that_is_given_counts(word: str) -> None:
+    """With BUFFERING, or a CONFIG of one's own, or another server nothing is tried beside."""
+    words = ["SERVER=haproxy"] if not word.startswith("SERVER") else []
+    assert not sweep_request_from([*words, word, "LOWAT=none,4096"]).grid.buffering
