@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 NONE, AUTO = "none", "auto"
-LOWAT, VIA_LOWAT, TARGET_DELAY = "LOWAT", "VIA_LOWAT", "TARGET_DELAY"
+LOWAT, VIA_LOWAT, TARGET_DELAY, JS_DELAY = "LOWAT", "VIA_LOWAT", "TARGET_DELAY", "JS_DELAY"
 RECOMMENDED = (LOWAT, VIA_LOWAT)
 """The knobs for which a value is recommended: TCP_NOTSENT_LOWAT of the front, and of the second front."""
 
@@ -13,6 +13,6 @@ def network_of(words: Mapping[str, str], *knobs: str) -> tuple[tuple[str, str], 
 
     knobs: those whose values are compared in the network; LOWAT alone if none is given.
     """
-    own = {*(knobs or (LOWAT,))}
+    own = {*(knobs or (LOWAT,)), JS_DELAY}
     own |= {TARGET_DELAY} if LOWAT in own else set()
     return tuple((name, word) for name, word in words.items() if name not in own)

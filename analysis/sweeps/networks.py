@@ -3,6 +3,8 @@
 1. Arms that differ in LOWAT only are a network. TARGET_DELAY, which steers LOWAT=auto, belongs to the value: with two
    TARGET_DELAYs, auto is two values. If a sweep has several VIA_LOWATs, arms that differ in VIA_LOWAT only are a
    network, too, in which VIA_LOWAT is recommended; if LOWAT does not vary, these are all networks.
+   Arms that differ in JS_DELAY as well are the same value at several instants. A repetition of the value is then the
+   mean over the instants with the same seed, and needs a good run at each of them.
 2. A fixed LOWAT that occurs with several TARGET_DELAYs is a single value, because TARGET_DELAY does not affect a fixed
    LOWAT. Only older sweeps have such arms. The first such arm counts, because the others are the same scenario with the
    same seeds, and so the same runs again.
@@ -15,14 +17,15 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
+from statistics import median
 
 from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.folder import Sweep, SweepArm, Trouble
 from priolab.analysis.sweeps.measures import Measure, grains, measures, record_ms
-from priolab.analysis.sweeps.network_knobs import AUTO, LOWAT, NONE, RECOMMENDED, TARGET_DELAY, network_of
+from priolab.analysis.sweeps.network_knobs import AUTO, JS_DELAY, LOWAT, NONE, RECOMMENDED, TARGET_DELAY, network_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,8 @@ class Level:
 
     value: LOWAT as text, or VIA_LOWAT, as `knob` says. asked: the number of repetitions that this value should have.
     estimates: the estimate of each measure; None for a measure that was not counted. The mapping is empty if no
-    repetition is ok. troubles: the repetitions that do not count.
+    repetition is ok. troubles: the repetitions that do not count. instants: by JS_DELAY in milliseconds, the median of
+    the script's first byte; empty if the page does not use JS_DELAY.
     """
 
     value: str
@@ -39,6 +43,7 @@ class Level:
     estimates: Mapping[Measure, Estimate | None]
     troubles: tuple[Trouble, ...] = ()
     knob: str = LOWAT
+    instants: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def lowat_bytes(self) -> int | None:
@@ -58,7 +63,7 @@ class Level:
     @property
     def repetitions(self) -> int:
         """The number of ok repetitions."""
-        return self.asked - len(self.troubles)
+        return self.asked - len({trouble.run.rpartition(".")[2] for trouble in self.troubles})
 
     def estimate(self, measure: Measure) -> Estimate:
         """Returns the estimate of a measure. Raises KeyError if the measure has no estimate."""
@@ -88,6 +93,11 @@ class Network:
     grains: Mapping[Measure, float]
     record_ms: float
     knob: str = LOWAT
+
+    @property
+    def instants(self) -> list[int]:
+        """The values of JS_DELAY in milliseconds at which the values were tried."""
+        return sorted({instant for level in self.levels for instant in level.instants})
 
     def level(self, value: str) -> Level | None:
         """Returns the level with this value; None if the sweep does not have the value."""
@@ -150,11 +160,11 @@ def _network(
     knob: str, arms: Sequence[SweepArm], alike: Sequence[SweepArm], varied: Sequence[str], chosen: Sequence[str]
 ) -> Network:
     knobs = dict(network_of(arms[0].knobs, knob))
-    by_value: dict[str, SweepArm] = {}
+    by_value: dict[str, dict[str, SweepArm]] = {}
     for arm in arms:
         if arm.twin_of is None:
-            by_value.setdefault(_value(arm, varied, knob), arm)
-    levels = sorted((_level(knob, value, arm) for value, arm in by_value.items()), key=_rank)
+            by_value.setdefault(_value(arm, varied, knob), {}).setdefault(arm.knobs.get(JS_DELAY, ""), arm)
+    levels = sorted((_level(knob, value, [*at.values()]) for value, at in by_value.items()), key=_rank)
     runs = [run for arm in arms for run in arm.good]
     return Network(
         name=_name(knobs, varied),
@@ -168,19 +178,29 @@ def _network(
     )
 
 
-def _level(knob: str, value: str, arm: SweepArm) -> Level:
-    """Combines an arm's runs into a level."""
-    found = [measures(run) for run in arm.good]
+def _level(knob: str, value: str, arms: Sequence[SweepArm]) -> Level:
+    """Combines the runs of a value's arms, one for each instant, into a level."""
+    repetitions: dict[str, list[Mapping[Measure, float | None]]] = {}
+    instants: dict[int, list[float]] = {}
+    for run in (run for arm in arms for run in arm.good):
+        measured = measures(run)
+        repetitions.setdefault(run.path.name.rpartition(".")[2], []).append(measured)
+        first_ms, delay_ns = measured[Measure.FIRST_BYTE], run.scenario.script_delay_ns
+        if first_ms is not None and delay_ns is not None:
+            instants.setdefault(delay_ns // 10**6, []).append(first_ms)
+    found = [each for each in repetitions.values() if len(each) == len(arms)]
     estimates: dict[Measure, Estimate | None] = {}
     for measure in Measure if found else ():
-        known = [amount for each in found if (amount := each[measure]) is not None]
+        amounts = [[amount for measured in each if (amount := measured[measure]) is not None] for each in found]
+        known = [sum(each) / len(each) for each in amounts if each]
         estimates[measure] = Estimate.of(known) if known else None
     return Level(
         value=value,
-        asked=arm.asked,
+        asked=arms[0].asked,
         estimates=estimates,
-        troubles=arm.troubles,
+        troubles=tuple(trouble for arm in arms for trouble in arm.troubles),
         knob=knob,
+        instants={instant: median(values) for instant, values in sorted(instants.items())},
     )
 
 
@@ -189,7 +209,7 @@ def _pair(knob: str, arms: Sequence[SweepArm], varied: Sequence[str]) -> tuple[L
         if arm.twin_of is not None:
             original = next(each for each in arms if each.name == arm.twin_of)
             value = _value(original, varied, knob)
-            return _level(knob, value, original), _level(knob, value, arm)
+            return _level(knob, value, [original]), _level(knob, value, [arm])
     return None
 
 

@@ -16,6 +16,7 @@ from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.folder import Sweep, Trouble
 from priolab.analysis.sweeps.knee import Knee, find
 from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.network_knobs import JS_DELAY
 from priolab.analysis.sweeps.networks import Level, Network, networks
 from priolab.analysis.sweeps.noise_band import Spread
 from priolab.analysis.sweeps.validation import PROMISED, promised
@@ -73,6 +74,7 @@ class _Against(Struct, frozen=True, kw_only=True):
 class _Value(Struct, frozen=True, kw_only=True):
     """A value of LOWAT. asked, ok: counts of repetitions. measured: None where not counted.
 
+    first_byte_ms_at: by JS_DELAY, the median of the script's first byte; empty if the page does not use JS_DELAY.
     on_front: True if no other value is better in one measure and worse in none.
     """
 
@@ -81,6 +83,7 @@ class _Value(Struct, frozen=True, kw_only=True):
     asked: _Whole
     ok: _Whole
     measured: Mapping[Measure, Estimate | None]
+    first_byte_ms_at: Mapping[str, float]
     against_unset: Mapping[Measure, _Against | None]
     on_front: bool
 
@@ -97,9 +100,10 @@ class _Knee(Struct, frozen=True, kw_only=True):
     or, if this is recommended, with the largest value; None without another value. best: the value with the
     earliest script first byte, of those that keep goodput. front: values on the front. left_out: those with too few
     ok runs. goodput_held_against: the value with which goodput is compared. goodput_falls_at: the first value below
-    unset at which goodput falls measurably. documentation: the result of following the kernel's advice. put_back:
-    knobs of `priolab run` to measure the recommended value again. promise: the interval, widened at both ends by
-    the noise band; analysis.sweeps.promise.check(network, runs) checks new runs.
+    unset at which goodput falls measurably. documentation: the result of following the kernel's advice. instants:
+    what the result depends on the instant at which the script is ready, in sentences. put_back: knobs of `priolab
+    run` to measure the recommended value again. promise: the interval, widened at both ends by the noise band;
+    analysis.sweeps.promise.check(network, runs) checks new runs.
     """
 
     recommended: str | None
@@ -113,6 +117,7 @@ class _Knee(Struct, frozen=True, kw_only=True):
     goodput_falls_at: str | None
     goodput_falls_words: str
     documentation: str
+    instants: str
     put_back: list[str] | None
     promise: Mapping[Measure, _Range] | None
 
@@ -243,6 +248,7 @@ def _value(network: Network, knee: Knee, level: Level) -> _Value:
         asked=level.asked,
         ok=level.repetitions,
         measured={measure: level.estimates.get(measure) for measure in Measure},
+        first_byte_ms_at={f"{instant}ms": first_ms for instant, first_ms in level.instants.items()},
         against_unset=compared,
         on_front=level in knee.front,
     )
@@ -262,9 +268,16 @@ def _knee(network: Network, knee: Knee, made: _Made) -> _Knee:
         goodput_falls_at=knee.falls_at.value if knee.falls_at else None,
         goodput_falls_words=words.falls(network, knee),
         documentation=words.documentation(network, knee),
-        put_back=[*network.words, f"{network.knob}={chosen.value}", *_anew(made)] if chosen else None,
+        instants=words.instants(network, knee),
+        put_back=[*_again(network), f"{network.knob}={chosen.value}", *_anew(made)] if chosen else None,
         promise=_promise(knee, chosen) if chosen else None,
     )
+
+
+def _again(network: Network) -> list[str]:
+    """Returns the knobs of a network, with all instants of its runs unless they are JS_DELAY's default alone."""
+    several = ",".join(f"{instant}ms" for instant in network.instants)
+    return [*network.words, *([f"{JS_DELAY}={several}"] if len(network.instants) > 1 else [])]
 
 
 def _anew(made: _Made) -> list[str]:

@@ -56,7 +56,8 @@ def of_auto(summary: Document) -> Table | None:
 def sentences(network: Document) -> list[str]:
     """Returns sentences about a network of the summary: the recommended LOWAT, its reasons, and how to check it."""
     knee = network["knee"]
-    said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
+    said = [knee["reason"], knee["instants"], knee["goodput_falls_words"], knee["documentation"]]
+    said.append(network["no_difference_words"])
     if knee["front"]:
         *before, last = (words.setting(value, network["knob"]) for value in knee["front"])
         measures = "first byte, goodput and processor time (if known)"
@@ -64,7 +65,7 @@ def sentences(network: Document) -> list[str]:
             told = f"The best trade-offs of {measures} are {', '.join(before)} and {last}."
         else:
             told = f"The best trade-off of {measures} is {last}."
-        said.insert(2, told)
+        said.insert(3, told)
     said[1:1] = filter(None, [network["configuration"], knee["price"], knee["left_out_words"]])
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:

@@ -1,7 +1,7 @@
 """Puts the results of a sweep into words, with units. Pure."""
 
 from collections.abc import Mapping
-from math import isinf
+from math import inf, isinf
 
 from priolab.analysis.sweeps.auto_vs_fixed import Judgement
 from priolab.analysis.sweeps.bootstrap import Estimate
@@ -143,6 +143,42 @@ def falls(network: Network, knee: Knee) -> str:
         f"{lowat(knee.reference)}."
     )
     return f"{told} A loss of up to {LOSS:.0%} is accepted." if less <= LOSS else told
+
+
+def instants(network: Network, knee: Knee) -> str:
+    """Returns sentences about the instants at which the script was ready, and the waits at each of them."""
+    found, chosen, best = network.instants, knee.recommended, knee.best
+    if not found:
+        return "The page has delays of its own, so the instant at which the script is ready was not varied."
+    if len(found) == 1:
+        told = f"The script was ready at one instant alone, JS_DELAY={found[0]}ms. At another one another value may be"
+        return f"{told} the soonest: a sweep without JS_DELAY tries several."
+    told = f"These are means over {len(found)} instants, JS_DELAY={found[0]}ms to {found[-1]}ms."
+    if chosen is None or best is None:
+        return told
+    shown = {
+        each.value: (lowat(each), span) for each in (chosen, best, network.unset) if each and (span := waits(each))
+    }
+    each_way = ", ".join(f"{low} to {high} with {name}" for name, (low, high) in shown.values())
+    told += f" At a single instant the script waits {each_way}."
+    grain_ms = knee.spreads[_FIRST].grain
+    lucky = [
+        f"{lowat(each)} (JS_DELAY={at}ms)"
+        for each in network.fixed
+        for at in found
+        if each not in (chosen, best) and each.instants.get(at, inf) + grain_ms < chosen.instants.get(at, -inf)
+    ]
+    return (
+        f"{told} Sooner than the recommended value at one instant, but not on average: {', '.join(lucky)}."
+        if lucky
+        else told
+    )
+
+
+def waits(level: Level) -> tuple[str, str] | None:
+    """Returns the shortest and the longest wait of the script, of all instants; None without instants."""
+    found = [first_ms - instant_ms for instant_ms, first_ms in level.instants.items()]
+    return (milliseconds(min(found)), milliseconds(max(found))) if found else None
 
 
 _CONFIGURED = ("PROGRAM", "CONFIG")

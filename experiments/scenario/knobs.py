@@ -26,7 +26,15 @@ from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed import end_words, value_of
 
 SEVERAL: Mapping[str, str] = MappingProxyType(
-    {"SERVER": "", "PROGRAM": "", "CONFIG": "", "CLIENT": "", "VIA": "via-", "VIA_LOWAT": "via-lowat-"}
+    {
+        "SERVER": "",
+        "PROGRAM": "",
+        "CONFIG": "",
+        "CLIENT": "",
+        "VIA": "via-",
+        "VIA_LOWAT": "via-lowat-",
+        "JS_DELAY": "js-delay-",
+    }
 )
 """The knobs, besides LOWAT, whose values make an arm each, and the word before the value in the arm's name."""
 
@@ -272,7 +280,8 @@ _KNOBS = (
         parse=_whole_milliseconds,
         allowed="a time in whole milliseconds such as 200ms, from 0ms to 60s",
         meaning="time for which the origin holds back the script of PAGE=maps, and each resource whose delay the page"
-        " file gives as the word JS_DELAY",
+        " file gives as the word JS_DELAY; several values, separated by commas, make an arm each; a sweep without it"
+        " tries four within the time of a write",
     ),
     Knob(
         name="RELOADS",

@@ -10,7 +10,9 @@ Rules:
 4. Values, duplicates and combinations are checked before the first run.
 5. A server that is installed with BUFFERING=off is tried both ways if nobody gives BUFFERING (`as_installed`), because
    a recommendation for large buffers does not hold for small ones.
-6. LOWAT and VIA_LOWAT are stored in bytes, or as `none` or `auto`, however they were given, so that readers of
+6. Arms that differ in JS_DELAY only have the same network. If nobody gives JS_DELAY, every arm is tried at several
+   instants (`at_instants`, instants.py). The twin has the first instant.
+7. LOWAT and VIA_LOWAT are stored in bytes, or as `none` or `auto`, however they were given, so that readers of
    results can compare texts. The values of other knobs are stored as given.
 """
 
@@ -21,16 +23,17 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
 
-from priolab.analysis.sweeps.network_knobs import LOWAT, NONE, RECOMMENDED, TARGET_DELAY, network_of
+from priolab.analysis.sweeps.network_knobs import JS_DELAY, LOWAT, NONE, RECOMMENDED, TARGET_DELAY, network_of
 from priolab.common.errors import GridError, ScenarioError
 from priolab.common.formats.scenario import AUTO
 from priolab.experiments.execution.labels import labels
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import KNOBS, NAMED_BY_PATH, check_together, with_defaults
+from priolab.experiments.sweep.instants import INSTANTS, can_vary, instants_ms
 from priolab.proxy.server import server_of
 from priolab.testbed import end_words
 
-SERVER, BUFFERING = "SERVER", "BUFFERING"
+SERVER, BUFFERING, PAGE = "SERVER", "BUFFERING", "PAGE"
 _TWIN = "twin"
 _BOTH, _ONE = ("on", "off"), ("",)
 _LONGEST_NAME = 180
@@ -43,11 +46,13 @@ class Grid:
     """A sweep's grid. levels: the values, as text, of knobs with several values. fixed: values of other knobs.
 
     buffering: by server, the levels of BUFFERING that are tried with it; only for servers that are tried both ways.
+    instants: the number of JS_DELAYs at which each arm is tried; 1 if JS_DELAY is among levels, fixed or as usual.
     """
 
     levels: Mapping[str, tuple[str, ...]]
     fixed: Mapping[str, str]
     buffering: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    instants: int = 1
 
     @property
     def every_level(self) -> Mapping[str, tuple[str, ...]]:
@@ -62,16 +67,18 @@ class Grid:
     def _size(self, names: Iterable[str]) -> int:
         """Returns the number of combinations of these knobs' values, and of the ways in which servers are tried."""
         ways = [len(self.buffering.get(server, _ONE)) for server in self.servers]
-        return sum(ways) * prod(len(self.levels[name]) for name in names if name != SERVER)
+        lengths: list[int] = [len(self.levels[name]) for name in names if name != SERVER]
+        return sum(ways) * prod(lengths)
 
     @property
     def combinations(self) -> int:
         """The number of arms, not counting twins."""
         if TARGET_DELAY not in self.levels:
-            return self._size(self.levels)
+            return self._size(self.levels) * self.instants
         lowats = self.levels.get(LOWAT, (AUTO,))
         of_lowat = sum(len(self.levels[TARGET_DELAY]) if lowat == AUTO else 1 for lowat in lowats)
-        return self.networks * of_lowat
+        lengths = (len(values) for name, values in self.levels.items() if name == JS_DELAY)
+        return self.networks * of_lowat * next(lengths, self.instants)
 
     @property
     def aims_at_several(self) -> bool:
@@ -142,6 +149,17 @@ def as_installed(grid: Grid) -> Grid:
     return replace(grid, buffering={name: _BOTH for name in grid.servers if server_of(name).buffering.usual == "off"})
 
 
+def at_instants(grid: Grid) -> Grid:
+    """Returns the grid in which every arm is tried at several instants (rule 6).
+
+    A grid in which somebody gives JS_DELAY, or whose pages do not all use it, stays as it is.
+    """
+    names = grid.levels.get(PAGE, (grid.fixed.get(PAGE, KNOBS[PAGE].default),))
+    if JS_DELAY in (*grid.levels, *grid.fixed) or not all(map(can_vary, names)):
+        return grid
+    return replace(grid, instants=INSTANTS)
+
+
 def _check_values(name: str, given: Sequence[str]) -> None:
     knob = KNOBS[name]
     seen: dict[object, str] = {}
@@ -174,7 +192,19 @@ def _combinations(grid: Grid) -> Iterator[dict[str, str]]:
             del levels[TARGET_DELAY]
         server = levels.get(SERVER, grid.servers[0])
         for way in grid.buffering.get(server, _ONE):
-            yield {**levels, **({BUFFERING: way} if way else {})}
+            yield from _at_instants(grid, {**levels, **({BUFFERING: way} if way else {})})
+
+
+def _at_instants(grid: Grid, levels: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    if grid.instants == 1:
+        yield dict(levels)
+        return
+    try:
+        found = instants_ms(grid.knobs(levels), grid.instants)
+    except ValueError:
+        found = tuple(range(grid.instants))  # the link cannot be, which the scenario says in better words
+    for instant_ms in found:
+        yield {**levels, JS_DELAY: f"{instant_ms}ms"}
 
 
 def expand(grid: Grid) -> tuple[Point, ...]:

@@ -123,6 +123,8 @@ def _size(request: SweepRequest) -> str:
     grid, repeat = request.grid, request.run["REPEAT"]
     times = f", {repeat} times each" if repeat > 1 else ""
     arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
+    if grid.instants > 1:
+        arms += f", with the script ready at {grid.instants} instants (JS_DELAY)"
     told = f"{arms}, and {counted(grid.networks, 'twin')}{times}: {request.runs:,} runs"
     return f"{told}; TARGET_DELAY applies to LOWAT=auto alone" if grid.aims_at_several else told
 
