@@ -80,7 +80,11 @@ def test_a_sweep_is_confirmed(told: dict[str, Any], here: Path, monkeypatch: pyt
     sweep = told["sweep"]
     assert [len(table.rows) for table in sweep.tables.values()] == [3, 3]
     assert any("single repetition" in note for note in sweep.notes)
-    arms = {f"again-{number}": network["knobs"] for number, network in enumerate(sweep.summary["networks"])}
+    arms = {
+        f"again-{number}-{instant}": {**network["knobs"], "JS_DELAY": instant}
+        for number, network in enumerate(sweep.summary["networks"])
+        for instant in network["values"][0]["first_byte_ms_at"]
+    }
     again = priolab.run(arms, LOWAT=16384, SEED=9, progress=lambda _: None)
     assert [kept.holds for of_network in sweep.confirm(again).values() for kept in of_network] == [True] * 4
 

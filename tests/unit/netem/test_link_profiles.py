@@ -3,6 +3,7 @@
 import pytest
 
 from priolab.common.errors import ScenarioError
+from priolab.netem import units
 from priolab.netem.link_options import link_from
 from priolab.netem.link_profiles import STANDS_FOR, layered, profiles, with_profile
 from priolab.testbed.sandbox import knobs
@@ -14,8 +15,9 @@ def test_a_profile_is_a_link(name: str) -> None:
     profile = profiles()[name]
     assert tuple(profile.knobs) == STANDS_FOR
     link = link_from(profile.knobs)
-    assert (link.rate_bit_s, link.rate_up_bit_s) == (profile.down_kbit_s * 1000, profile.up_kbit_s * 1000)
-    assert link.delay_ns == link.delay_up_ns == profile.round_trip_ms * 10**6 / 2
+    rates = link.rate_bit_s, link.rate_up_bit_s
+    assert rates == (units.parse_rate_bit_s(profile.down), units.parse_rate_bit_s(profile.up))
+    assert link.delay_ns == link.delay_up_ns == profile.round_trip_ns / 2
 
 
 def test_the_same_word_is_another_link() -> None:
@@ -36,6 +38,8 @@ def test_the_same_word_is_another_link() -> None:
             {"LINK": "firefox-dsl", "DELAY": "1s", "RATE_UP": "unlimited"},
             {"RATE": "2000kbit", "RATE_UP": "unlimited", "DELAY": "1s", "DELAY_UP": "2.5ms"},
         ),
+        ({"LINK": "2mbit/5.5ms"}, {"RATE": "2mbit", "RATE_UP": "2mbit", "DELAY": "2.75ms", "DELAY_UP": "2.75ms"}),
+        ({"LINK": "2mbit/1mbit/1ms"}, {"RATE": "2mbit", "RATE_UP": "1mbit", "DELAY": "0.5ms", "DELAY_UP": "0.5ms"}),
         ({"LINK": "wpt-dsl", "TRACE": "t", "TRACE_UP": "u"}, {"DELAY": "25ms", "DELAY_UP": "25ms"}),
     ],
 )
@@ -66,8 +70,11 @@ def test_a_profile_over_other_knobs(below: dict[str, str], above: dict[str, str]
         ("4g", "sitespeed-4g, wpt-4g, firefox-regular-4g; `priolab list`"),
         ("WPT-4G", "wpt-4g; "),
         ("sitespeed-lt", "sitespeed-lte"),
-        ("moon", f"{', '.join(profiles())}; or none"),
+        ("moon", f"{', '.join(profiles())}; RATE/RATE_UP/ROUND_TRIP or"),
         ("", ", ".join(profiles())),
+        ("2mbit/50", "RATE/RATE_UP/ROUND_TRIP or RATE/ROUND_TRIP, such as"),
+        ("2000/50ms", "RATE/RATE_UP/ROUND_TRIP"),
+        ("1mbit/1mbit/1mbit/50ms", "RATE/RATE_UP/ROUND_TRIP"),
     ],
 )
 def test_an_unknown_name(text: str, near: str) -> None:
