@@ -82,7 +82,7 @@ class Network:
     run` for this network. levels: fixed values,
     the smallest first, then LOWAT unset, then LOWAT=auto. pair: a value of LOWAT and its twin; None without a twin.
     grains: the smallest meaningful difference of each measure. record_ms: the transmission time of a TLS record of
-    16 KiB at the link's rate.
+    16 KiB at the link's rate. has_important: True if the page marks a resource as important.
     """
 
     name: str
@@ -93,6 +93,7 @@ class Network:
     grains: Mapping[Measure, float]
     record_ms: float
     knob: str = LOWAT
+    has_important: bool = True
 
     @property
     def instants(self) -> list[int]:
@@ -175,6 +176,7 @@ def _network(
         grains=_grains(runs),
         record_ms=record_ms(runs[0]) if runs else 0.0,
         knob=knob,
+        has_important=not runs or runs[0].scenario.whole_page.is_judged,
     )
 
 

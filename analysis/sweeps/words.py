@@ -66,6 +66,9 @@ def reason(network: Network, knee: Knee) -> str:
         return "No value can be recommended: no run with a fixed LOWAT, or with LOWAT unset, is ok."
     first_of = "the soonest of the values that keep goodput" if knee.out else "the soonest of all values"
     own, soonest = (interval(_FIRST, level.estimate(_FIRST)) for level in (chosen, best))
+    if chosen is network.unset and not network.has_important:
+        nothing = "nothing on this page is important, so there is nothing to prioritize"
+        return f"No {network.knob} is needed here: {nothing}. What a value would cost and save follows."
     if chosen is network.unset:
         than = f", {first_of}" if best is chosen else f". {lowat(best)} is not measurably sooner: {soonest}"
         return f"No {network.knob} is needed here. With {lowat(chosen)} the script's first byte comes at {own}{than}."

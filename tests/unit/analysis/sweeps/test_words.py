@@ -7,7 +7,7 @@ import pytest
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
-from priolab.analysis.sweeps.words import configuration, interval, no_difference, price
+from priolab.analysis.sweeps.words import configuration, interval, no_difference, price, reason
 from tests.support.sweeps import level, network
 
 
@@ -105,3 +105,13 @@ def test_the_configuration_is_told(knobs: dict[str, str], usual: dict[str, str |
 def test_an_older_sweep_does_not_tell_the_configuration() -> None:
     """A sweep.json of an earlier version does not say how servers are installed."""
     assert configuration(network({"none": (390, 980)}), {}) is None
+
+
+def test_a_page_without_anything_important() -> None:
+    """Where nothing is important the reason is that there is nothing to prioritize, and not a first byte."""
+    found = replace(network({"none": (40, 980), "16384": (40, 980)}), has_important=False)
+    told = reason(found, find(found))
+    assert told.startswith(
+        "No LOWAT is needed here: nothing on this page is important, so there is nothing to prioritize"
+    )
+    assert "first byte" not in told
