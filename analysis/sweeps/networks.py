@@ -142,19 +142,21 @@ def networks(sweep: Sweep) -> list[Network]:
     grid = sweep.record.grid
     varied = [name for name, values in grid.items() if len(values) > 1]
     chosen = list(dict.fromkeys([*sweep.record.fixed, *grid]))
+    alike = _grouped(sweep.arms, *RECOMMENDED)
     found = []
     for knob in [name for name in RECOMMENDED if name in varied] or [LOWAT]:
-        groups: dict[tuple[tuple[str, str], ...], list[SweepArm]] = {}
-        for arm in sweep.arms:
-            groups.setdefault(tuple(sorted(network_of(arm.knobs, knob))), []).append(arm)
-        found += [_network(knob, arms, _alike(sweep, arms[0]), varied, chosen) for arms in groups.values()]
+        for arms in _grouped(sweep.arms, knob).values():
+            others = alike[tuple(sorted(network_of(arms[0].knobs, *RECOMMENDED)))]
+            found.append(_network(knob, arms, others, varied, chosen))
     return found
 
 
-def _alike(sweep: Sweep, arm: SweepArm) -> list[SweepArm]:
-    """Returns the arms that differ from this arm only in knobs for which a value is recommended."""
-    own = dict(network_of(arm.knobs, *RECOMMENDED))
-    return [each for each in sweep.arms if dict(network_of(each.knobs, *RECOMMENDED)) == own]
+def _grouped(arms: Sequence[SweepArm], *knobs: str) -> dict[tuple[tuple[str, str], ...], list[SweepArm]]:
+    """Groups arms that differ only in these knobs, and in those that go with them."""
+    groups: dict[tuple[tuple[str, str], ...], list[SweepArm]] = {}
+    for arm in arms:
+        groups.setdefault(tuple(sorted(network_of(arm.knobs, *knobs))), []).append(arm)
+    return groups
 
 
 def _network(
