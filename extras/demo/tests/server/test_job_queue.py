@@ -74,7 +74,7 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
 
 
 def test_a_link_that_people_name(child: Child) -> None:
-    """The page sends the default of every other knob; LINK still sets rates and delays, but not one that was changed."""
+    """The page sends the default of every other knob; LINK still sets all rates and delays that were not changed."""
 
     async def scene() -> None:
         every = {name: knob.default for name, knob in KNOBS.items()}
