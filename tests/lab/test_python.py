@@ -9,6 +9,7 @@ import pytest
 
 import priolab
 from priolab.common.home import ROOT
+from priolab.experiments.sweep.instants import INSTANTS
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -105,9 +106,10 @@ def test_a_sweep(told: dict[str, Any]) -> None:
     sweep = told["sweep"]
     assert sweep.is_finished
     assert set(sweep.recommended.values()) == {"16384"}
-    assert [arm.ok for arm in sweep.arms.values()] == [1] * 8
+    made = 2 * (3 * INSTANTS + 1)
+    assert [arm.ok for arm in sweep.arms.values()] == [1] * made
     lines = repr(sweep).splitlines()
-    assert lines[0].endswith(": 8 arms")
+    assert lines[0].endswith(f": {made} arms")
     assert len(lines) == 3
 
 
