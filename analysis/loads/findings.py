@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from priolab.analysis.loads.cost import costs
+from priolab.analysis.loads.cost import costs, second_costs
 from priolab.analysis.loads.flow_control import windows_of
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.ledger_builder import NoLedger, ledger
@@ -36,14 +36,20 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Fi
     told = judgement(loads[-1], evidence, layers, scenario)
     loads = [replace(load, focal_name=told.focal) for load in with_rate(loads, scenario)]
     measured = loads[-1]
-    spent = costs(loads, layers)
+    spent, second = costs(loads, layers), second_costs(layers)
     ends = Ends(
         rate=measured.rate,
         delay_ns=scenario.delay_ns,
         windows=windows_of(evidence, scenario),
     ).after_crossing(layers)
     records = tuple(
-        replace(load.as_record(), cost=spent.get(load.number), limits=limits(load, layers, ends)) for load in loads
+        replace(
+            load.as_record(),
+            cost=spent.get(load.number),
+            second_cost=second.get(load.number),
+            limits=limits(load, layers, ends),
+        )
+        for load in loads
     )
     found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=records)
     if scenario.plan == PROBE and evidence.page.is_sequence:

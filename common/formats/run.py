@@ -89,8 +89,9 @@ class LoadRecord:
     the focal resource. important_*, others_*: times of the important resources, and of the others
     (common/formats/page.py); None if there are no others. other_bytes_before: bytes of the others that arrived before
     the first byte of the focal resource. other_bytes_during: bytes of the others that arrived between the first and the
-    last byte of the focal resource. cost: what the load cost the front. limits: what limited the transfer; None with
-    too few samples of the front's socket. Both are None in folders of earlier versions.
+    last byte of the focal resource. cost, second_cost: what the load cost the front and the second front (VIA). limits:
+    what limited the transfer; None with too few samples of the front's socket. The last three are None in folders of
+    earlier versions.
     """
 
     load: int
@@ -105,6 +106,7 @@ class LoadRecord:
     other_bytes_during: int
     cost: CostRecord | None = None
     limits: LimitsRecord | None = None
+    second_cost: CostRecord | None = None
 
     @property
     def complete_ms(self) -> float:
@@ -308,7 +310,7 @@ class RunRecord(Findings, Conduct):
         if document["ledger"] and not document["ledger"]["parts_uncertainty_ms"]:
             del document["ledger"]["parts_uncertainty_ms"]
         for load in document["loads"]:
-            for key in ("cost", "limits"):
+            for key in ("cost", "limits", "second_cost"):
                 if load[key] is None:
                     del load[key]
             for times in load["resources"].values():

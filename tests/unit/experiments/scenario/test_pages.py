@@ -73,6 +73,7 @@ def test_the_catalogue() -> None:
     }
     small = {"maps": (3, 1, 1, 1), "tokens": (3, 1, 1, 1), "pair": (2, 0, 1, 1)}
     small |= dict.fromkeys(("strong", "twins", "turns", "mixed"), (2, 0, 1, 1))
+    small |= {"downloads": (4, 0, 4, 0)}
     assert counted == small | {"late": (8, 1, 1, 6), "news": (23, 1, 2, 20), "six": (6, 0, 1, 5)} | {
         "signals": (13, 1, 1, 11)
     }
