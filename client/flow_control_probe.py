@@ -34,7 +34,7 @@ MOST_PARKED_TURNS = 500
 With STEPS of client/plan.py these are 5 s; over a path with a delay they are longer.
 """
 
-_PATIENCE = 5
+PATIENCE = 5
 """The number of calls of `turn` in which the connection's window may stay the same before it counts as used up."""
 
 
@@ -91,7 +91,7 @@ class Valve:
             case _Stage.PLUGGED if len(streams) < self._asked:  # the resource was too small
                 self._stage = _Stage.OPEN
                 return [*(Opening(stream, WIDE_BYTES) for stream in streams), Opening(None, WIDE_BYTES)]
-            case _Stage.PLUGGED if left_bytes < self._step_bytes or self._still >= _PATIENCE:
+            case _Stage.PLUGGED if left_bytes < self._step_bytes or self._still >= PATIENCE:
                 self._stage = _Stage.STEPPING
                 self._steps = 1
                 return [*(Opening(stream, WIDE_BYTES) for stream in streams), Opening(None, self._step_bytes)]

@@ -94,6 +94,10 @@ class Loads:
         """Returns the open stream of the resource of that name; None if the resource has no open stream."""
         return next((stream_id for stream_id, request in self._open.items() if request.name == name), None)
 
+    def number(self, name: str) -> int:
+        """Returns the number of the newest stream of a resource, which may have ended. Raises KeyError."""
+        return {name: stream_id for stream_id, name in self._names.items()}[name]
+
     @property
     def awaited(self) -> list[int]:
         """Open streams of the resources that other resources wait for, in the order of their requests."""
@@ -103,6 +107,11 @@ class Loads:
     def resources(self) -> list[int]:
         """Open streams of the resources that no other resource waits for, in the order of their requests."""
         return [stream_id for stream_id, request in self._open.items() if request.name not in self._awaited]
+
+    @property
+    def resources_by_name(self) -> dict[str, int]:
+        """Open streams of the resources that no other resource waits for, by name, in the order of their requests."""
+        return {self._open[stream_id].name: stream_id for stream_id in self.resources}
 
     @property
     def all_answered(self) -> bool:

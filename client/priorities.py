@@ -94,7 +94,8 @@ class Rank:
 
     role: the resource's position in the requested order. urgency: RFC 9218's urgency, from 0 (the most urgent) to 7.
     incremental: RFC 9218's parameter `i`. weight: RFC 7540's weight, 1 to 256. depends_on: RFC 7540's parent, as the
-    name of a resource; None for the root.
+    name of a resource; None for the root. literal: the value of RFC 9218's header field, as it is; None to make it of
+    the parameters.
     """
 
     role: Role
@@ -102,6 +103,7 @@ class Rank:
     incremental: bool
     weight: int
     depends_on: str | None = None
+    literal: str | None = None
 
     @classmethod
     def of(cls, resource: Resource, role: Role, *, depends_on: str | None) -> "Rank":
@@ -112,6 +114,7 @@ class Rank:
             incremental=resource.incremental,
             weight=resource.weight,
             depends_on=depends_on,
+            literal=resource.cue.field if resource.cue else None,
         )
 
     @property
@@ -122,6 +125,8 @@ class Rank:
     @property
     def field(self) -> str:
         """The value of RFC 9218's header field `priority`."""
+        if self.literal is not None:
+            return self.literal
         return f"u={self.urgency}, i" if self.incremental else f"u={self.urgency}"
 
 

@@ -1,4 +1,4 @@
-"""The other connection of a disturbed probe: the same requests, with the opposite priorities (Disturbance.CONNECTION).
+"""Another connection of a disturbed probe: the same requests, with the opposite priorities (Disturbance.CONNECTION).
 
 A server must keep the priorities of two connections apart, although their streams have the same numbers.
 """

@@ -74,14 +74,21 @@ def _run_load(
     journal: Journal,
     disturb: Callable[[Deadline], str],
 ) -> None:
-    """Carries out a load. disturb: makes the other connection of a disturbance, and returns what it requested there."""
+    """Carries out a load. disturb: makes another connection of a disturbance, and returns what it requested there.
+
+    A server may keep the first or the last priorities for a stream number, so there is one connection before the
+    load's requests, and one when all responses have begun.
+    """
     deadline = Deadline(time.monotonic_ns() + plan.load_deadline_ns, "the load")
     journal.begin_load()
     disturbing = plan.decoy is not None and plan.decoy.disturbance is Disturbance.CONNECTION
     awaited = len(plan.requests)
     with told(number, plan, engine, journal):
+        said = disturb(deadline) if disturbing else None
         began_ns = time.monotonic_ns()
         journal.add(engine.begin_load(began_ns))
+        if said is not None:
+            journal.add([Event(t_ns=began_ns, kind=Kind.DISTURBED, load=number, detail=said)])
         transport.send(engine.data_to_send(), deadline)
         print(f"began {number} {began_ns}", flush=True)
         while engine.loading:

@@ -25,7 +25,7 @@ from priolab.client.packets import Packets
 from priolab.client.records import Record, RecordSplitter
 from priolab.common import arrival
 from priolab.common.packets import SEGMENT_BYTES
-from priolab.common.tls import trusting
+from priolab.common.tls import trusting, wrong_alpn
 
 _OLDEST_STAMP_NS = 10**6
 _PATIENCE = 1 / 16  # the socket's timeout as a fraction of the time left; a deadline is exceeded by at most this
@@ -149,7 +149,7 @@ class Transport:
                 raise TransportFailed(f"TLS: {error}") from error
         self._flush(deadline)
         if self._tls.selected_alpn_protocol() != self._alpn:
-            raise TransportFailed(f"the front chose {self._tls.selected_alpn_protocol()!r} by ALPN, not {self._alpn}")
+            raise TransportFailed(wrong_alpn(self._tls.selected_alpn_protocol(), self._alpn))
         return time.monotonic_ns()
 
     def send(self, plaintext: bytes, deadline: Deadline) -> None:

@@ -16,3 +16,8 @@ def trusting(ca_file: Path) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
     return context
+
+
+def wrong_alpn(chosen: str | None, offered: str) -> str:
+    """Returns the reason why a front cannot be used that did not choose the protocol that was offered by ALPN."""
+    return f"the front chose {chosen!r} by ALPN, not {offered}" if chosen else "the front chose no protocol by ALPN"

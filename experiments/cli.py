@@ -172,7 +172,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("show the results of an experiment", "priolab.experiments.show_command"),
     "export": ("write results in other programs' formats", "priolab.experiments.commands.export"),
     "figures": ("draw all figures of an experiment", "priolab.experiments.commands.figures"),
-    "knee": ("show which LOWAT a sweep recommends, and why", "priolab.experiments.commands.knee"),
+    "knee": ("show which LOWAT a sweep recommends, and why", "priolab.experiments.sweep.knee"),
     "list": ("list the named scenarios and sweeps, or what a sweep would run", "priolab.experiments.sweep.listing"),
     "doctor": ("show what this machine can do, and what is missing", "priolab.experiments.commands.doctor"),
     "probe": (

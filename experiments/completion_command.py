@@ -11,6 +11,7 @@ from pathlib import Path
 
 import shtab
 
+from priolab.common.errors import ScenarioError
 from priolab.experiments.cli import whole_command_line
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import all_knobs
@@ -97,7 +98,7 @@ def values(knob: Knob | RunKnob) -> list[str]:
 def _takes(knob: Knob | RunKnob, text: str) -> bool:
     try:
         knob.parse(text)
-    except ValueError:
+    except (ValueError, ScenarioError):
         return False
     return True
 

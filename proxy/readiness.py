@@ -20,7 +20,7 @@ from h2.connection import H2Connection
 from h2.events import ConnectionTerminated, ResponseReceived, StreamReset
 from h2.exceptions import ProtocolError
 
-from priolab.common.tls import trusting
+from priolab.common.tls import trusting, wrong_alpn
 from priolab.proxy.switch import H2C, HTTP1
 
 NAMES = ("maps.test", "localhost", "127.0.0.1")
@@ -40,6 +40,10 @@ _MEANINGS: Mapping[str, str] = MappingProxyType(
 """The meanings of texts of OpenSSL, for authors of servers."""
 _RETRY_S = 0.05
 _ORIGIN_S = 2.0
+
+
+class WrongProtocol(ProtocolError):
+    """The front does not speak HTTP/2 above TLS, which no further try will change."""
 
 
 class NotReady(Exception):
@@ -65,7 +69,7 @@ def ask(
         context.wrap_socket(plain, server_hostname=server_name) as tls,
     ):
         if tls.selected_alpn_protocol() != offered:
-            raise ProtocolError(f"ALPN chose {tls.selected_alpn_protocol()!r}, not {offered}")
+            raise WrongProtocol(wrong_alpn(tls.selected_alpn_protocol(), offered))
         return (_ask_over_http2 if offered == _HTTP2 else _ask_over_http1)(tls, server_name, path)
 
 
@@ -119,11 +123,13 @@ def wait_until_ready(
 ) -> None:
     """Returns when the front answers with status 200, which shows that the origin answers, too.
 
+    A front without TLS, or without HTTP/2, is a final answer.
+
     check_alive: called before each try; may raise an error. check_origin: called when the front answers with another
     status; may raise an error. try_s: how long a try waits for an answer. Raises NotReady after deadline_s seconds; the
     text also says whether the origin (HOST:PORT) answers.
     """
-    end = time.monotonic() + deadline_s
+    end: float = time.monotonic() + deadline_s
     while True:
         check_alive()
         try:
@@ -133,10 +139,14 @@ def wait_until_ready(
             reason = f"the front answered {path} with status {status}"
             check_origin()
         except (OSError, ProtocolError, http.client.HTTPException) as error:
-            reason = "".join(f"{means}: " for text, means in _MEANINGS.items() if text in str(error)) + str(error)
+            meanings = [means for text, means in _MEANINGS.items() if text in str(error)]
+            reason = "".join(f"{means}: " for means in meanings) + str(error)
+            if meanings or isinstance(error, WrongProtocol):
+                end = 0
         if time.monotonic() > end:
             where = ":".join(map(str, address))
-            raise NotReady(f"not ready at {where} after {deadline_s:g} s: {reason}; {account_of_origin(origin)}")
+            after = f" after {deadline_s:g} s" if end else ""
+            raise NotReady(f"not ready at {where}{after}: {reason}; {account_of_origin(origin)}")
         time.sleep(_RETRY_S)
 
 

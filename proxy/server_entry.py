@@ -89,6 +89,8 @@ def _switch(*levels: str) -> _Field:
     fields: dict[str, _Field] = {"name": _WORD}
     for level in levels:
         fields |= {level: _VALUES, f"{level}_since": _WORD}
+    if levels == LEVELS["buffering"]:
+        fields["usual"] = _Field(lambda value: value in levels, " or ".join(levels))
     return _table(fields)
 
 

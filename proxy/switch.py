@@ -30,12 +30,13 @@ class Switch:
     name: the name of the server's option that sets the property; None if the server has no such option. levels:
     template values by level. LEVELS has the levels; levels that the server does not support are missing. {bytes} in a
     value is a placeholder for the size. since: by level, the server's first version that supports the level; missing if
-    every version supports it.
+    every version supports it. usual: the level of the server as it is installed, if one of several is; None if none is.
     """
 
     name: str | None
     levels: Mapping[str, Mapping[str, str]]
     since: Mapping[str, str]
+    usual: str | None = None
 
     def lacked_until(self, level: str, said: str) -> str | None:
         """Returns the version that the level requires if the server is older, else None.
@@ -52,9 +53,11 @@ def read_switch(entry: Mapping[str, Any], name: str) -> Switch:
     """Reads a switch of LEVELS from a server's entry. A server whose entry lacks it has the first level alone."""
     levels = LEVELS[name]
     table = entry.get(name, {levels[0]: {}})
+    supported = {level: table[level] for level in levels if level in table}
     return Switch(
         name=table.get("name"),
-        levels={level: table[level] for level in levels if level in table},
+        levels=supported,
+        usual=table.get("usual", next(iter(supported)) if len(supported) == 1 else None),
         since={level: table[f"{level}_since"] for level in levels if f"{level}_since" in table},
     )
 

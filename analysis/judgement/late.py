@@ -22,6 +22,8 @@ class Late(StrEnum):
     """It does not overtake in the first load: bytes that were chosen long before are sent first."""
     LOST_LATER = "lost in a later load"
     """It overtakes in the first load, and not in a later one."""
+    EXCEEDS = "later than allowed"
+    """It overtakes, but not within the limits that were given."""
     UNDECIDED = "undecided"
     """A load cannot tell."""
 

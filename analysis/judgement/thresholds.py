@@ -36,3 +36,13 @@ NOTHING = 0.1
 
 MUCH = 0.2
 """A part of a load, or of a resource, by which two loads must differ to be told apart: the head start is smaller."""
+
+IN_ORDER = 0.7
+"""From this share of the bytes of two competing streams on, one came before the other. A step of the window that was
+still the other's is a quarter of the smallest stream of a probe."""
+
+LEAST_COMPETING_BYTES = 16_384
+"""Two streams have competed if they got so many bytes together while both could be sent: two steps."""
+
+STALLED_STEPS = 3
+"""A server that sends nothing in so many steps, though it may, has stopped."""

@@ -41,11 +41,21 @@ def costs(loads: Sequence[PageLoad], layers: Layers) -> Mapping[int, CostRecord]
     return found
 
 
-def sentence(cost: CostRecord) -> str:
+def second_costs(layers: Layers) -> Mapping[int, CostRecord]:
+    """Returns the costs of the loads to the second front, by number; without those of its connections."""
+    readings = {reading.load: reading for reading in layers.second_readings}
+    return {
+        number: CostRecord(**vars(_less(readings[number + 1].counts, before.counts)), reasons=before.reasons)
+        for number, before in readings.items()
+        if number + 1 in readings
+    }
+
+
+def sentence(cost: CostRecord, which: str = "the front") -> str:
     """Returns a load's costs in words, each per MB that the front handed to the kernel; the largest memory as it is.
 
     Without the bytes, as over QUIC, they are those of the whole load. Counts that are not known are left out; if it is
-    the calls, the reason is there.
+    the calls, the reason is there. which: the front.
     """
     size_mb = (cost.handed_bytes or 0) / _MB
     of_what = "per MB" if size_mb else "in the measured load"
@@ -59,7 +69,7 @@ def sentence(cost: CostRecord) -> str:
     if cost.memory_most_bytes is not None:
         parts.append(f"at most {kibibytes(cost.memory_most_bytes)} in its send buffer")
     reason = cost.reasons.get("read_calls")
-    return f"{of_what} the front had {', '.join(parts) or 'unknown costs'}" + (
+    return f"{of_what} {which} had {', '.join(parts) or 'unknown costs'}" + (
         f"; calls are not counted: {reason}" if reason else ""
     )
 

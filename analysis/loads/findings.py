@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from priolab.analysis.loads.cost import costs
+from priolab.analysis.loads.cost import costs, second_costs
 from priolab.analysis.loads.flow_control import windows_of
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.ledger_builder import NoLedger, ledger
@@ -21,6 +21,8 @@ from priolab.common.formats.run import Findings, Verdict
 from priolab.common.formats.scenario import PROBE, ScenarioRecord
 from priolab.common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, RECORD_BYTES
 
+_SEVERAL = "a probe of several streams has no single order"
+
 
 def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Findings:
     """Returns the times of every complete load, and all findings about the measured load.
@@ -34,16 +36,24 @@ def findings(evidence: Evidence, layers: Layers, scenario: ScenarioRecord) -> Fi
     told = judgement(loads[-1], evidence, layers, scenario)
     loads = [replace(load, focal_name=told.focal) for load in with_rate(loads, scenario)]
     measured = loads[-1]
-    spent = costs(loads, layers)
+    spent, second = costs(loads, layers), second_costs(layers)
     ends = Ends(
         rate=measured.rate,
         delay_ns=scenario.delay_ns,
         windows=windows_of(evidence, scenario),
     ).after_crossing(layers)
     records = tuple(
-        replace(load.as_record(), cost=spent.get(load.number), limits=limits(load, layers, ends)) for load in loads
+        replace(
+            load.as_record(),
+            cost=spent.get(load.number),
+            second_cost=second.get(load.number),
+            limits=limits(load, layers, ends),
+        )
+        for load in loads
     )
     found = Findings(verdict=told.verdict, verdict_reason=told.reason, loads=records)
+    if scenario.plan == PROBE and evidence.page.is_sequence:
+        return found
     if scenario.plan == PROBE:
         return replace(found, probe=_probe(evidence).as_record())
     accounts, reason = None, None
@@ -89,6 +99,8 @@ def judgement(load: PageLoad, evidence: Evidence, layers: Layers, scenario: Scen
     flow-control window.
     """
     order = AskedOrder.of(evidence.events, load.number, evidence.groups)
+    if scenario.plan == PROBE and evidence.page.is_sequence:
+        return Judgement(verdict=Verdict.UNDECIDED, reason=_SEVERAL, focal=load.focal.name, favoured=False)
     if scenario.plan == PROBE:
         probe, others = _probe(evidence), [each.name for each in load.page.others]
         favoured = order.favoured(probe.important, others)

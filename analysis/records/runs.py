@@ -56,8 +56,8 @@ class Layers:
     Each tuple is in order of time, and empty if the run has no such records. queue: samples of the direction toward the
     client; queue_up: of the other. cross: samples of the cross traffic. passages, connections: responses between the
     two fronts, and samples of the second front's sockets. segments: the captured segments, the front's first
-    (CAPTURE=yes). readings: those of the front's counters. service: when the front's server was at work (SERVICE), in
-    order of the ends.
+    (CAPTURE=yes). readings: those of the front's counters; second_readings: of the second front's. service: when the
+    front's server was at work (SERVICE), in order of the ends.
     """
 
     sockets: tuple[SocketSample, ...]
@@ -70,6 +70,7 @@ class Layers:
     readings: tuple[FrontReading, ...] = ()
     service: tuple[ServiceSpan, ...] = ()
     queue_up: tuple[QueueSample, ...] = ()
+    second_readings: tuple[FrontReading, ...] = ()
 
     def held(self, t_ns: int) -> QueueSample | None:
         """Returns the last sample of the link's queue up to an instant; None before the first sample."""
@@ -209,7 +210,7 @@ def load_layers(path: Path) -> Layers:
     """Reads the samples and the client's arrivals from a run's folder. The run need not be finished."""
     lines = read_journal(path / "link" / "queue.jsonl", QueueSample)
     cross, second, segments = path / "link" / "cross.jsonl", path / "second", path / "wire" / "segments.jsonl"
-    counters, service = path / "front" / "counters.json", path / "front" / "service.jsonl"
+    service = path / "front" / "service.jsonl"
     return Layers(
         sockets=tuple(read_journal(path / "front" / "sockets.jsonl", SocketSample)),
         queue=tuple(line for line in lines if line.direction == "down"),
@@ -218,7 +219,12 @@ def load_layers(path: Path) -> Layers:
         passages=tuple(read_journal(second / "passages.jsonl", Passage)) if second.exists() else (),
         connections=tuple(read_journal(second / "connections.jsonl", ConnectionSample)) if second.exists() else (),
         segments=tuple(read_journal(segments, Segment)) if segments.exists() else (),
-        readings=read_document(counters, Counters).readings if counters.exists() else (),
+        readings=_readings(path / "front" / "counters.json"),
         service=tuple(read_journal(service, ServiceSpan)) if service.exists() else (),
         queue_up=tuple(line for line in lines if line.direction == "up"),
+        second_readings=_readings(second / "counters.json"),
     )
+
+
+def _readings(file: Path) -> tuple[FrontReading, ...]:
+    return read_document(file, Counters).readings if file.exists() else ()

@@ -15,10 +15,10 @@ The front's costs are counted over all loads of the connection, per MB (10^6 byt
 context switches, and system calls that read and write (CostRecord). Memory is the most in the send buffer of the
 client's connection at a sample of the measured load, bytes on their way included. A cost is None if it was not counted:
 in a folder of an earlier version, by a user who may not load the BPF program that counts calls, or processor time in
-the guest, where work takes no time.
+the guest, where work takes no time. With VIA the second front's costs are counted in the same way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from math import ceil
 
@@ -48,6 +48,9 @@ class Measure(StrEnum):
     READS = "read_calls_per_mb"
     WRITES = "write_calls_per_mb"
     MEMORY = "send_buffer_bytes"
+    SECOND_CPU = "second_front_cpu_ms_per_mb"
+    SECOND_VOLUNTARY = "second_front_voluntary_switches_per_mb"
+    SECOND_WRITES = "second_front_write_calls_per_mb"
 
 
 COSTS = (Measure.CPU, Measure.VOLUNTARY, Measure.INVOLUNTARY, Measure.READS, Measure.WRITES)
@@ -129,12 +132,13 @@ def _goodput_bit_s(run: Run) -> float:
 
 
 def _costs(run: Run) -> dict[Measure, float | None]:
-    spent = [load.cost or CostRecord() for load in run.record.loads]
-    payload_mb = _payload_bytes(run) * len(spent) / _MB
+    loads = run.record.loads
+    first, second = [load.cost for load in loads], [load.second_cost for load in loads]
+    payload_mb = _payload_bytes(run) * len(loads) / _MB
 
-    def per_mb(name: str, scale: float = 1.0) -> float | None:
-        counts = [getattr(cost, name) for cost in spent]
-        return None if None in counts else sum(counts) * scale / payload_mb
+    def per_mb(name: str, scale: float = 1.0, spent: Sequence[CostRecord | None] = first) -> float | None:
+        counts = [getattr(cost, name) if cost else None for cost in spent]
+        return None if None in counts else sum(filter(None, counts)) * scale / payload_mb
 
     return {
         Measure.CPU: per_mb("cpu_ns", 10**-6),
@@ -142,4 +146,7 @@ def _costs(run: Run) -> dict[Measure, float | None]:
         Measure.INVOLUNTARY: per_mb("involuntary_switches"),
         Measure.READS: per_mb("read_calls"),
         Measure.WRITES: per_mb("write_calls"),
+        Measure.SECOND_CPU: per_mb("cpu_ns", 10**-6, second),
+        Measure.SECOND_VOLUNTARY: per_mb("wakeups", spent=second),
+        Measure.SECOND_WRITES: per_mb("write_calls", spent=second),
     }

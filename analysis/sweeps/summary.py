@@ -16,6 +16,7 @@ from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.folder import Sweep, Trouble
 from priolab.analysis.sweeps.knee import Knee, find
 from priolab.analysis.sweeps.measures import Measure
+from priolab.analysis.sweeps.network_knobs import JS_DELAY
 from priolab.analysis.sweeps.networks import Level, Network, networks
 from priolab.analysis.sweeps.noise_band import Spread
 from priolab.analysis.sweeps.validation import PROMISED, promised
@@ -73,6 +74,7 @@ class _Against(Struct, frozen=True, kw_only=True):
 class _Value(Struct, frozen=True, kw_only=True):
     """A value of LOWAT. asked, ok: counts of repetitions. measured: None where not counted.
 
+    first_byte_ms_at: by JS_DELAY, the median of the script's first byte; empty if the page does not use JS_DELAY.
     on_front: True if no other value is better in one measure and worse in none.
     """
 
@@ -81,6 +83,7 @@ class _Value(Struct, frozen=True, kw_only=True):
     asked: _Whole
     ok: _Whole
     measured: Mapping[Measure, Estimate | None]
+    first_byte_ms_at: Mapping[str, float]
     against_unset: Mapping[Measure, _Against | None]
     on_front: bool
 
@@ -93,12 +96,14 @@ class _Range(Struct, frozen=True, kw_only=True):
 class _Knee(Struct, frozen=True, kw_only=True):
     """The recommendation for a network. recommended: None if there is no result.
 
-    price: the recommended value's costs beside those with LOWAT unset; None if it is the same value, or nothing was
-    counted. best: the value with the earliest script first byte, of those that keep goodput. front: values on the
-    front. left_out: those with too few ok runs. goodput_held_against: the value with which goodput is compared.
-    goodput_falls_at: the first value below unset at which goodput falls measurably. documentation: the result of
-    following the kernel's advice. put_back: knobs of `priolab run` to measure the recommended value again. promise: the
-    interval, widened at both ends by the noise band; analysis.sweeps.promise.check(network, runs) checks new runs.
+    price: the recommended value's costs to the front, and with VIA the second front, beside those with LOWAT unset
+    or, if this is recommended, with the largest value; None without another value. best: the value with the
+    earliest script first byte, of those that keep goodput. front: values on the front. left_out: those with too few
+    ok runs. goodput_held_against: the value with which goodput is compared. goodput_falls_at: the first value below
+    unset at which goodput falls measurably. documentation: the result of following the kernel's advice. instants:
+    what the result depends on the instant at which the script is ready, in sentences. put_back: knobs of `priolab
+    run` to measure the recommended value again. promise: the interval, widened at both ends by the noise band;
+    analysis.sweeps.promise.check(network, runs) checks new runs.
     """
 
     recommended: str | None
@@ -112,6 +117,7 @@ class _Knee(Struct, frozen=True, kw_only=True):
     goodput_falls_at: str | None
     goodput_falls_words: str
     documentation: str
+    instants: str
     put_back: list[str] | None
     promise: Mapping[Measure, _Range] | None
 
@@ -124,12 +130,16 @@ class _Judgement(Judgement):
 class _Network(Struct, frozen=True, kw_only=True):
     """A network. network: the knobs with several values in the sweep.
 
-    knobs: all knobs, without LOWAT and the settings of LOWAT=auto. pair: None without one. values: by LOWAT, then unset
-    (`none`), then `auto`. auto: LOWAT=auto against the best fixed value; empty if it was not tried.
+    knob: LOWAT or VIA_LOWAT, for which a value is recommended. knobs: all knobs, without this one and the settings
+    of LOWAT=auto. configuration: the configuration of the server for which this holds, in a sentence; None in
+    sweeps of earlier versions. pair: None without one. values: by LOWAT, then unset (`none`), then `auto`. auto:
+    LOWAT=auto against the best fixed value; empty if it was not tried.
     """
 
     network: str
+    knob: str
     knobs: Mapping[str, str]
+    configuration: str | None
     made: _Made
     pair: _Pair | None
     no_difference: Mapping[Measure, _Band]
@@ -176,7 +186,7 @@ def summarize(sweep: Sweep) -> dict[str, Any]:
         finished=sweep.is_finished,
         repeat=sweep.record.repeat,
         runs=_Runs(asked=asked, ok=asked - len(troubles), troubles=troubles),
-        networks=[_network(network, _made(sweep)) for network in found],
+        networks=[_network(network, _made(sweep), sweep.record.usual_buffering) for network in found],
         auto=_overall(judgements) if judgements else None,
     )
     document: dict[str, Any] = _rounded(to_builtins(summary))
@@ -199,11 +209,13 @@ def _made(sweep: Sweep) -> _Made:
     return _Made(fabric=sweep.record.fabric, repeat=repeat, first_seed=first, last_seed=first + 2 * repeat - 1)
 
 
-def _network(network: Network, made: _Made) -> _Network:
+def _network(network: Network, made: _Made, usual: Mapping[str, str | None]) -> _Network:
     knee = find(network)
     return _Network(
         network=network.name,
+        knob=network.knob,
         knobs=network.knobs,
+        configuration=words.configuration(network, usual),
         made=made,
         pair=_pair(*network.pair) if network.pair else None,
         no_difference={measure: _band(knee.spreads[measure]) for measure in Measure},
@@ -236,6 +248,7 @@ def _value(network: Network, knee: Knee, level: Level) -> _Value:
         asked=level.asked,
         ok=level.repetitions,
         measured={measure: level.estimates.get(measure) for measure in Measure},
+        first_byte_ms_at={f"{instant}ms": first_ms for instant, first_ms in level.instants.items()},
         against_unset=compared,
         on_front=level in knee.front,
     )
@@ -255,9 +268,16 @@ def _knee(network: Network, knee: Knee, made: _Made) -> _Knee:
         goodput_falls_at=knee.falls_at.value if knee.falls_at else None,
         goodput_falls_words=words.falls(network, knee),
         documentation=words.documentation(network, knee),
-        put_back=[*network.words, f"LOWAT={chosen.value}", *_anew(made)] if chosen else None,
+        instants=words.instants(network, knee),
+        put_back=[*_again(network), f"{network.knob}={chosen.value}", *_anew(made)] if chosen else None,
         promise=_promise(knee, chosen) if chosen else None,
     )
+
+
+def _again(network: Network) -> list[str]:
+    """Returns the knobs of a network, with all instants of its runs unless they are JS_DELAY's default alone."""
+    several = ",".join(f"{instant}ms" for instant in network.instants)
+    return [*network.words, *([f"{JS_DELAY}={several}"] if len(network.instants) > 1 else [])]
 
 
 def _anew(made: _Made) -> list[str]:

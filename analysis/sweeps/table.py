@@ -14,6 +14,7 @@ from priolab.analysis.reports.markdown import Table
 from priolab.analysis.sweeps import words
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.measures import COSTS, Measure
+from priolab.analysis.sweeps.network_knobs import LOWAT, NONE
 from priolab.common.amounts import UNKNOWN, milliseconds
 
 _NOT_MEASURED = "not measured"
@@ -29,7 +30,7 @@ def of_networks(summary: Document) -> Table:
         "network",
         "recommended LOWAT",
         "script first byte",
-        "first byte with LOWAT unset",
+        "first byte with it unset",
         "goodput",
         "goodput falls at",
     )
@@ -38,8 +39,9 @@ def of_networks(summary: Document) -> Table:
 
 def of_values(network: Document) -> Table:
     """Makes a line for each value of LOWAT that was tried in a network of the summary."""
-    head = ("LOWAT", "script first byte", "wait in the send queue", "first byte against LOWAT unset", "goodput")
-    against = ("goodput against LOWAT unset",)
+    unset = words.setting(NONE, network["knob"])
+    head = (network["knob"], "script first byte", "wait in the send queue", f"first byte against {unset}", "goodput")
+    against = (f"goodput against {unset}",)
     costs = ("front CPU per MB", "context switches per MB", "read, write calls per MB", "repetitions")
     return Table(head=head + against + costs, rows=tuple(_value_row(network, value) for value in network["values"]))
 
@@ -54,19 +56,17 @@ def of_auto(summary: Document) -> Table | None:
 def sentences(network: Document) -> list[str]:
     """Returns sentences about a network of the summary: the recommended LOWAT, its reasons, and how to check it."""
     knee = network["knee"]
-    said = [knee["reason"], knee["goodput_falls_words"], knee["documentation"], network["no_difference_words"]]
+    said = [knee["reason"], knee["instants"], knee["goodput_falls_words"], knee["documentation"]]
+    said.append(network["no_difference_words"])
     if knee["front"]:
-        *before, last = map(words.setting, knee["front"])
+        *before, last = (words.setting(value, network["knob"]) for value in knee["front"])
         measures = "first byte, goodput and processor time (if known)"
         if before:
             told = f"The best trade-offs of {measures} are {', '.join(before)} and {last}."
         else:
             told = f"The best trade-off of {measures} is {last}."
-        said.insert(2, told)
-    if knee["left_out_words"]:
-        said.insert(1, knee["left_out_words"])
-    if knee["price"]:
-        said.insert(1, knee["price"])
+        said.insert(3, told)
+    said[1:1] = filter(None, [network["configuration"], knee["price"], knee["left_out_words"]])
     said += [judgement["words"] for judgement in network["auto"]]
     if knee["put_back"]:
         said.append(f"This command checks the recommended value in new runs: priolab run {' '.join(knee['put_back'])}")
@@ -185,13 +185,18 @@ def _network(network: Document) -> tuple[str, ...]:
     chosen, unset = _value(network, knee["recommended"]), _value(network, "none")
     return (
         network["network"],
-        knee["recommended"] or UNKNOWN,
+        _recommended(network),
         _cell(chosen, Measure.FIRST_BYTE),
         _cell(unset, Measure.FIRST_BYTE),
         _cell(chosen, Measure.GOODPUT),
         knee["goodput_falls_at"] or ("none of these" if knee["goodput_held_against"] else UNKNOWN),
         _no_difference(network["no_difference"][Measure.FIRST_BYTE]),
     )
+
+
+def _recommended(network: Document) -> str:
+    value, knob = network["knee"]["recommended"], network["knob"]
+    return UNKNOWN if value is None else str(value) if knob == LOWAT else f"{knob}={value}"
 
 
 def _value_row(network: Document, value: Document) -> tuple[str, ...]:

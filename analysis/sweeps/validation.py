@@ -17,7 +17,7 @@ from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps import words
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.measures import Measure, measures
-from priolab.analysis.sweeps.network_knobs import NONE
+from priolab.analysis.sweeps.network_knobs import LOWAT, NONE
 from priolab.analysis.sweeps.noise_band import Spread
 from priolab.common.formats.reading import FolderError
 
@@ -66,13 +66,13 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     """
     knee = network["knee"]
     if knee["recommended"] is None:
-        raise FolderError(f"{network['network']}: the sweep recommends no LOWAT")
+        raise FolderError(f"{network['network']}: the sweep recommends no {network['knob']}")
     alike = [run for run in runs if run.status == "ok" and _is_recommended(run, network)]
     if not alike:
-        raise FolderError(f"no run that is ok has LOWAT={knee['recommended']} and {network['network']}")
+        raise FolderError(f"no run that is ok has {network['knob']}={knee['recommended']} and {network['network']}")
     for run in alike:
         _check_new(run, network["made"])
-    found = [measures(run) for run in alike]
+    found = [_means(runs_of_a_seed) for runs_of_a_seed in _together(alike, network)]
     return [
         Kept(
             measure=measure,
@@ -84,8 +84,32 @@ def check(network: Mapping[str, Any], runs: Sequence[Run]) -> list[Kept]:
     ]
 
 
+def _together(runs: Sequence[Run], network: Mapping[str, Any]) -> Sequence[Sequence[Run]]:
+    """Groups the runs as the sweep did: those of a seed at all instants together. Raises FolderError if there are none.
+
+    If the sweep has a single instant, every run is by itself.
+    """
+    at = sorted({name for value in network["values"] for name in value["first_byte_ms_at"]})
+    if len(at) < 2:
+        return [[run] for run in runs]
+    by_seed: dict[int, dict[str, Run]] = {}
+    for run in runs:
+        by_seed.setdefault(run.record.seed, {})[f"{(run.scenario.script_delay_ns or 0) // 10**6}ms"] = run
+    whole = [[each[name] for name in at] for each in by_seed.values() if {*at} <= {*each}]
+    if not whole:
+        raise FolderError(f"{network['network']}: no seed has new runs with each of JS_DELAY={','.join(at)}")
+    return whole
+
+
+def _means(runs: Sequence[Run]) -> dict[Measure, float | None]:
+    found = [measures(run) for run in runs]
+    known = {measure: [each[measure] for each in found] for measure in PROMISED}
+    return {measure: None if None in of else sum(filter(None, of)) / len(of) for measure, of in known.items()}
+
+
 def _is_recommended(run: Run, network: Mapping[str, Any]) -> bool:
-    lowat = run.scenario.lowat
+    via = run.scenario.via
+    lowat = run.scenario.lowat if network["knob"] == LOWAT else via and via.lowat
     if (NONE if lowat is None else str(lowat)) != network["knee"]["recommended"]:
         return False
     return bool(network["knobs"].items() <= run.record.knobs.items())

@@ -19,6 +19,7 @@ from priolab.client.flow_control_probe import PARKED_BYTES, WIDE_BYTES, Valve
 from priolab.client.http2.frames import FrameScanner, FrameTooLarge, priority_update
 from priolab.client.load_scheduler import LoadFailed, Loads
 from priolab.client.records import Record
+from priolab.client.sequence_probe import SequenceValve
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Disturbance, Plan, Position, Request
@@ -38,7 +39,8 @@ class Http2Engine:
         self._plan = plan
         self._groups = {group.name: group.stream_id for group in plan.groups}
         self._first_stream = max(self._groups.values(), default=-1) + 2
-        self._frames = b""
+        self._cues = {each.name: each.cue for each in plan.page.resources}
+        self._ahead, self._frames = b"", b""
         self._changing = {change.resource for change in plan.changes}
         self._has_changed = False
         self._weights: dict[str, int] = {}
@@ -47,7 +49,11 @@ class Http2Engine:
         self._loads = Loads(plan)
         self._scanner = FrameScanner()
         self._connection = H2Connection(H2Configuration(client_side=True))
-        self._valve = Valve(plan.steps.size_bytes, leave=plan.steps.leave) if plan.steps else None
+        self._valve: Valve | SequenceValve | None = None
+        if plan.steps and plan.page.is_sequence:
+            self._valve = SequenceValve(plan.page, plan.steps.size_bytes, leave=plan.steps.leave)
+        elif plan.steps:
+            self._valve = Valve(plan.steps.size_bytes, leave=plan.steps.leave)
         offered: dict[SettingCodes, int] = {
             SettingCodes.ENABLE_PUSH: 0,
             SettingCodes.INITIAL_WINDOW_SIZE: PARKED_BYTES if self._valve else plan.window_bytes,
@@ -97,8 +103,9 @@ class Http2Engine:
 
     def data_to_send(self) -> bytes:
         """Returns the plaintext to send to the front now."""
-        frames, self._frames = self._frames, b""
-        return self._connection.data_to_send() + frames
+        ahead, frames = self._ahead, self._frames
+        self._ahead = self._frames = b""
+        return ahead + self._connection.data_to_send() + frames
 
     def quiet(self, now_ns: int) -> list[Event]:
         """Enlarges flow-control windows if the load is a probe; returns the events.
@@ -111,6 +118,8 @@ class Http2Engine:
             if not (self._decoy_begun and self._loads.all_answered and not self._loads.awaited):
                 return []
             return [self._reset_decoy(self._decoy_stream, now_ns)]
+        if isinstance(self._valve, SequenceValve):
+            return self._next_step(self._valve, now_ns)
         openings = self._valve.turn(
             self._loads.resources,
             begun=self._loads.all_answered,
@@ -120,6 +129,23 @@ class Http2Engine:
             # h2 raises no error here: the streams come from Loads and are open, and no window exceeds its maximum.
             self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id)
         return self._loads.opened(openings, now_ns)
+
+    def _next_step(self, valve: SequenceValve, now_ns: int) -> list[Event]:
+        streams = self._loads.resources_by_name
+        turn = valve.turn(
+            streams, begun=self._loads.all_answered, left_bytes=self._connection.inbound_flow_control_window
+        )
+        events = []
+        for name, field in turn.updates:
+            stream_id = self._loads.number(name)
+            self._frames += priority_update(stream_id, field)
+            events.append(self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=as_text(None, field)))
+        with _allowed(events):
+            events += self._ask_all((each for each in self._plan.requests if each.name in turn.requests), now_ns)
+        for opening in turn.openings:
+            if opening.size_bytes:
+                self._connection.increment_flow_control_window(opening.size_bytes, opening.stream_id)
+        return events + self._loads.opened(turn.openings, now_ns)
 
     def receive(self, data: bytes, now_ns: int, record: Record | None = None) -> list[Event]:
         """Handles plaintext from the front; returns the events. Raises LoadFailed.
@@ -153,10 +179,17 @@ class Http2Engine:
         """Sends requests, and with each the change of its priority if the load's other changes have been sent."""
         events = []
         for request in requests:
+            if isinstance(self._valve, SequenceValve) and self._valve.holds_back(request.name):
+                continue
             place = self._place_now(request.signals.position)
             events.append(
                 self._loads.asked(self._send(request, place), request, now_ns, as_text(place, request.signals.field))
             )
+            if (cue := self._cues.get(request.name)) and cue.early is not None:
+                detail = as_text(None, cue.early)
+                events.append(
+                    self._loads.event(Kind.PRIORITY_SENT, now_ns, self._loads.open_stream(request.name), detail=detail)
+                )
             if place:
                 self._weights[request.name] = place.weight
             if self._has_changed:
@@ -178,7 +211,9 @@ class Http2Engine:
     def _send(self, request: Request, place: Position | None) -> int:
         """Sends a request with this position in the tree, and returns the number of its stream."""
         stream_id = max(self._first_stream, self._connection.get_next_available_stream_id())
-        signals = request.signals
+        signals, cue = request.signals, self._cues.get(request.name)
+        if cue and cue.early is not None:
+            self._ahead += self._connection.data_to_send() + priority_update(stream_id, cue.early)
         headers = [
             (":method", "GET"),
             (":scheme", "https"),
@@ -249,7 +284,8 @@ class Http2Engine:
                 status, filler = fields[b":status"].decode(errors="replace"), fields.get(FILLER.encode(), b"")
                 return [self._loads.answered(stream_id, status, now_ns, record, filler_bytes=len(filler))]
             case DataReceived(stream_id=int(stream_id), flow_controlled_length=int(length)):
-                if not self._valve:
+                is_awaited = isinstance(self._valve, SequenceValve) and stream_id in self._loads.awaited
+                if not self._valve or is_awaited:
                     self._connection.acknowledge_received_data(length, stream_id)
                 return []
             case StreamEnded(stream_id=int(stream_id)):

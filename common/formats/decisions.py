@@ -46,11 +46,12 @@ class Decision:
     """A line of front/lowat.jsonl: a change, or an attempted change, of one connection's TCP_NOTSENT_LOWAT.
 
     t_ns: CLOCK_MONOTONIC. rate_bytes_s: the rate that the law used. delivery_rate_bytes_s: the kernel's delivery rate.
-    acked_rate_bytes_s: the rate of acknowledged bytes in the last round trip. highest_rate_bytes_s: the highest rate of
-    bytes that was measured on the connection. A rate is 0 if it is unknown. rtt_ns: the smoothed round-trip time.
-    old_bytes: the value that the tuner set before; 0 if it had set no value. With a cautious tuner
-    (proxy/tuner/caution.h) old_bytes is the socket's value, 0 if unset, and new_bytes may be the value computed from
-    an earlier sample. outcome: `set`, `dry run`, or `refused:` with the reason.
+    acked_rate_bytes_s: the rate of acknowledged bytes in the last round trip, or in the last 100 ms.
+    highest_rate_bytes_s: the highest rate of bytes in the last second or two; in older results, on the connection. A
+    rate is 0 if it is unknown. rtt_ns: the smoothed round-trip time. old_bytes: the value that the tuner set before; 0
+    if it had set no value. With a cautious tuner (proxy/tuner/caution.h) old_bytes is the socket's value, 0 if unset,
+    and new_bytes may be the value computed from an earlier sample. outcome: `set`, `dry run`, or `refused:` with the
+    reason.
     """
 
     t_ns: int

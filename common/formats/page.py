@@ -46,6 +46,23 @@ class Chunk:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Cue:
+    """How a probe of several streams treats a resource.
+
+    field: the value of the header field `priority`, as it is; empty for no field. early: the value of a PRIORITY_UPDATE
+    frame that the client sends before the request; None for no frame. updates: the values of PRIORITY_UPDATE frames
+    that it sends when all responses have begun. request_step, window_step: the step of the probe in which it makes the
+    request, and in which it opens the stream's window.
+    """
+
+    field: str = ""
+    early: str | None = None
+    updates: tuple[str, ...] = ()
+    request_step: int = 0
+    window_step: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Resource:
     """A resource of a page.
 
@@ -58,7 +75,7 @@ class Resource:
     fetchpriority: the value of the HTML attribute of that name, for real browsers; None for no attribute.
 
     The priority: urgency and incremental are those of RFC 9218, 4. weight (1 to 256) and depends_on (the name of a
-    resource) are those of RFC 7540, 5.3.
+    resource) are those of RFC 7540, 5.3. cue: how a probe of several streams treats the resource; None on other pages.
     """
 
     name: str
@@ -77,6 +94,7 @@ class Resource:
     headers_ns: int | None = None
     header_bytes: int = 0
     fetchpriority: str | None = None
+    cue: Cue | None = None
 
     @property
     def is_html(self) -> bool:
@@ -112,6 +130,10 @@ class Resource:
                 at += chunk.size_bytes
                 ends.append(at)
         return ends
+
+
+def _cue(document: Mapping[str, Any]) -> Cue:
+    return Cue(**{**document, "updates": tuple(document["updates"])})
 
 
 def called(resources: Sequence[Resource], several: str) -> str:
@@ -174,6 +196,11 @@ class Page:
         """True if the page marks a resource as important, so that the order of its resources can be judged."""
         return any(each.important for each in self.resources)
 
+    @property
+    def is_sequence(self) -> bool:
+        """True if the page is for a probe of several streams: the first resource uses up the connection's window."""
+        return any(each.cue for each in self.resources)
+
     @cached_property
     def others(self) -> tuple[Resource, ...]:
         """The resources that are neither important nor documents."""
@@ -216,21 +243,28 @@ class Page:
         return tuple(chain)
 
     def as_document(self) -> dict[str, Any]:
-        """Returns the page for a JSON document: without notes, and `headers_ns` and `header_bytes` only if set."""
+        """Returns the page for a JSON document: without notes, and what is optional only if set."""
         document = asdict(self)
         del document["notes"]
         for resource in document["resources"]:
             if resource["headers_ns"] is None:
                 del resource["headers_ns"]
-            if not resource["header_bytes"]:
-                del resource["header_bytes"]
+            for name in ("header_bytes", "cue"):
+                if not resource[name]:
+                    del resource[name]
         return document
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
         """Returns the page that a document made by `as_document` describes. Raises TypeError, KeyError."""
         resources = (
-            Resource(**{**each, "chunks": tuple(Chunk(**chunk) for chunk in each["chunks"])})
+            Resource(
+                **{
+                    **each,
+                    "chunks": tuple(Chunk(**chunk) for chunk in each["chunks"]),
+                    "cue": _cue(each["cue"]) if "cue" in each else None,
+                }
+            )
             for each in document["resources"]
         )
         named = {name: document[name] for name in ("name", "title", "ready") if name in document}

@@ -89,8 +89,9 @@ class LoadRecord:
     the focal resource. important_*, others_*: times of the important resources, and of the others
     (common/formats/page.py); None if there are no others. other_bytes_before: bytes of the others that arrived before
     the first byte of the focal resource. other_bytes_during: bytes of the others that arrived between the first and the
-    last byte of the focal resource. cost: what the load cost the front. limits: what limited the transfer; None with
-    too few samples of the front's socket. Both are None in folders of earlier versions.
+    last byte of the focal resource. cost, second_cost: what the load cost the front and the second front (VIA). limits:
+    what limited the transfer; None with too few samples of the front's socket. The last three are None in folders of
+    earlier versions.
     """
 
     load: int
@@ -105,6 +106,7 @@ class LoadRecord:
     other_bytes_during: int
     cost: CostRecord | None = None
     limits: LimitsRecord | None = None
+    second_cost: CostRecord | None = None
 
     @property
     def complete_ms(self) -> float:
@@ -290,8 +292,8 @@ class RunRecord(Findings, Conduct):
         """Returns the content of run.json.
 
         With PAGE=maps some values are there twice: also under a key with a resource's name. The scenario has the fields
-        of LEFT_OUT only if they are not None, its resources `fetchpriority`, `headers_ns` and `header_bytes` only if
-        they have one. A ledger of an earlier version has no uncertainties.
+        of LEFT_OUT only if they are not None, its resources `fetchpriority`, `headers_ns`, `cue` and `header_bytes`
+        only if they have one. A ledger of an earlier version has no uncertainties.
         """
         document: dict[str, Any] = json.loads(json.dumps(self, default=_shallow))
         if document["lab"] is None:
@@ -300,7 +302,7 @@ class RunRecord(Findings, Conduct):
             if document["scenario"][name] is None:
                 del document["scenario"][name]
         for resource in document["scenario"]["resources"]:
-            for key in ("fetchpriority", "headers_ns"):
+            for key in ("fetchpriority", "headers_ns", "cue"):
                 if resource[key] is None:
                     del resource[key]
             if not resource["header_bytes"]:
@@ -308,7 +310,7 @@ class RunRecord(Findings, Conduct):
         if document["ledger"] and not document["ledger"]["parts_uncertainty_ms"]:
             del document["ledger"]["parts_uncertainty_ms"]
         for load in document["loads"]:
-            for key in ("cost", "limits"):
+            for key in ("cost", "limits", "second_cost"):
                 if load[key] is None:
                     del load[key]
             for times in load["resources"].values():

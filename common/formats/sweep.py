@@ -1,7 +1,7 @@
 """The record of a sweep: sweep.json."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -28,7 +28,8 @@ class SweepRecord:
     """The request for a sweep. sweep: the folder's name. order: names of all runs, in the order of execution.
 
     grid: knobs with several values. fixed: knobs with one value. repeat: runs per arm. order_seed: the seed from which
-    `order` was made. started_at: date and time. fingerprint: everything that decides the results.
+    `order` was made. started_at: date and time. fingerprint: everything that decides the results. usual_buffering: by
+    server, the level of BUFFERING with which it is installed; None if it is neither.
     """
 
     format: int = SWEEP_FORMAT
@@ -45,6 +46,7 @@ class SweepRecord:
     fingerprint: Mapping[str, Any]
     arms: Annotated[tuple[SweepArmRecord, ...], Meta(min_length=1)]
     order: tuple[str, ...]
+    usual_buffering: Mapping[str, str | None] = field(default_factory=dict)
 
     def as_document(self) -> dict[str, Any]:
         """Returns the content of sweep.json. Does not copy the values, as there may be a million arms."""

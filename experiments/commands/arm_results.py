@@ -158,12 +158,13 @@ def _ledgers(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _costs(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yields what the measured load of each arm cost the front."""
+    """Yields what the measured load of each arm cost the front, and the second front."""
     from msgspec import convert
 
     for arm in arms:
-        if arm["loads"] and (spent := arm["loads"][-1].get("cost")):
-            yield f"{shown(arm['name'])}: {shown(cost.sentence(convert(spent, CostRecord)))}"
+        for key, which in {"cost": "the front", "second_cost": "the second front"}.items():
+            if arm["loads"] and (spent := arm["loads"][-1].get(key)):
+                yield f"{shown(arm['name'])}: {shown(cost.sentence(convert(spent, CostRecord), which))}"
 
 
 def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -50,6 +50,11 @@ _REFUSALS = re.compile(
 )
 
 
+def is_refused(reason: str) -> bool:
+    """True if a client failed, for this reason, because the server ended the connection or a stream, or answered so."""
+    return _REFUSALS.search(reason) is not None
+
+
 class Refused(StepFailed):
     """The server ended the connection or a stream, or answered with an error."""
 
@@ -171,7 +176,7 @@ def run_client(plan: Plan, ca: Path, folder: Path, deadline: Deadline, over: thr
             client.check_success()
         except StepFailed as error:  # the log is removed with the folder
             reason = _in_its_words(error.reason, plan)
-            raise (Refused if _REFUSALS.search(reason) else StepFailed)(STEP, reason) from None
+            raise (Refused if is_refused(reason) else StepFailed)(STEP, reason) from None
     return read_journal(folder / "events.jsonl", Event)
 
 

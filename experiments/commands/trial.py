@@ -15,12 +15,12 @@ from priolab.client.priorities import Priorities
 from priolab.common.formats.plan import Disturbance, Protocol
 from priolab.experiments.execution.request import Arm
 from priolab.experiments.scenario.knobs import with_defaults
-from priolab.experiments.scenario.stimuli import Stimulus, asked_by
+from priolab.experiments.scenario.stimuli import Stimulus, asked_by, stimulus_page
 
 SIZE_BYTES = PROBE_LEAST_BYTES * 3 // 2
 """The size of the resources in the lab's probes."""
 
-_PROBE = {"SIZE": str(SIZE_BYTES), "RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
+_PROBE = {"RATE": "unlimited", "DELAY": "0ms", "LOWAT": "none"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,8 @@ class Trial:
         }
         if self.plan is PlanKind.PROBE:
             knobs |= _PROBE
+            if not stimulus_page(self.page, ("/",)).is_sequence:
+                knobs["SIZE"] = str(SIZE_BYTES)
         if self.first is not None:
             knobs["FIRST"] = self.first
         if self.disturbance is not None:

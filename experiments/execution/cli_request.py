@@ -16,6 +16,7 @@ from priolab.experiments.scenario.knobs import KNOBS, with_defaults
 from priolab.experiments.scenario.named import entry_of
 from priolab.experiments.setup.setup_request import MAKE_VARIABLE, words_in
 from priolab.netem import sampling, units
+from priolab.netem.link_profiles import layered
 from priolab.netem.parsers import whole
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed import SEED_WORD, value_of
@@ -244,11 +245,11 @@ def request_from(words: Mapping[str, str], of_arms: Mapping[str, Mapping[str, st
     """
     run = run_values(words)
     entry = entry_of(run["SCENARIO"])
-    knobs = dict(entry.knobs) | {name: value.strip() for name, value in words.items() if name in KNOBS}
+    knobs = layered(entry.knobs, {name: value.strip() for name, value in words.items() if name in KNOBS})
     if of_arms is None:
         arms = tuple(arms_for(knobs, control=run["CONTROL"]))
     else:
-        arms = tuple(_arm(name, {**knobs, **own}) for name, own in of_arms.items())
+        arms = tuple(_arm(name, layered(knobs, own)) for name, own in of_arms.items())
     if not arms:
         raise ScenarioError("arms", "none", "at least one")
     fabric, why = choose(run["FABRIC"], [arm.scenario for arm in arms], run["SHAPER"])

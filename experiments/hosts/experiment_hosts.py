@@ -115,6 +115,9 @@ class SecondHosts(Protocol):
     def sampling(self, folder: Path, interval_ns: int | None) -> AbstractContextManager[Sampling]:
         """Samples the second front's sockets of all connections from the front, into connections.jsonl."""
 
+    def counting(self, server: Process) -> AbstractContextManager["FrontCounters"]:
+        """Returns the second front's counters. server: its running server."""
+
     def capturing(self, program: str, folder: Path) -> AbstractContextManager[Sequence[Process]]:
         """Captures the packets between the fronts at both ends, into front.pcap and second.pcap."""
 

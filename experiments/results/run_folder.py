@@ -88,7 +88,7 @@ class RunFolder:
     def second(self) -> Path:
         """The folder of the second front (VIA) and of the link between the fronts; it exists only with VIA.
 
-        It has the second front's logs and connections.jsonl, passages.jsonl, and the folder `link`.
+        It has the second front's logs, counters.json, connections.jsonl, passages.jsonl, and the folder `link`.
         """
         return self.path / "second"
 

@@ -167,7 +167,7 @@ class _Loads:
         """Takes note of the beginning of a load. Samples come more often from the measured load on."""
         if not self.readings:
             self._stands(t_ns)
-        self.readings.append(self._counters.read(number))
+        self._read_counters(number)
         if number == self.plan.loads:
             self.began_ns = t_ns
             if self._changes:
@@ -176,9 +176,14 @@ class _Loads:
                 self.batched.set_interval(time.monotonic_ns(), self._sampling.measured_ns)
 
     def end(self) -> None:
-        """Reads the front's counters at the end of the last load, once."""
+        """Reads the fronts' counters at the end of the last load, once."""
         if len(self.readings) == self.plan.loads:
-            self.readings.append(self._counters.read(self.plan.loads + 1))
+            self._read_counters(self.plan.loads + 1)
+
+    def _read_counters(self, number: int) -> None:
+        self.readings.append(self._counters.read(number))
+        if self._hop is not None:
+            self._hop.readings.append(self._hop.counters.read(number))
 
     def seldom(self, look: Look) -> Look:
         """Returns a function that calls the sampler `look`, but less often until the measured load begins."""

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from priolab.common.errors import InvalidRun
+from priolab.common.formats.counters import Counters, FrontReading
 from priolab.common.formats.files import write_json
 from priolab.common.process.processes import Process
 from priolab.experiments.hosts.experiment_hosts import ORIGIN_PORT, SECOND_PORT, SERVER_NAME, Hosts, SecondHosts
@@ -21,6 +22,7 @@ from priolab.experiments.setup.tools import SECOND, Tools
 from priolab.netem import calibration
 from priolab.netem.calibration import Tolerance
 from priolab.proxy.certificate_files import certificates_in
+from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front, FrontSettings
 from priolab.proxy.server import CATALOGUE
 from priolab.testbed import Look
@@ -31,12 +33,15 @@ class RunningHop:
     """The running second hop.
 
     origin: HOST:PORT of the second front, for the front. processes: the second front and the captures. looks: the
-    periodic functions of its samplers. check_alive: raises StepFailed if the link between the fronts has ended.
+    periodic functions of its samplers. counters: those of the second front; `readings` takes what they read.
+    check_alive: raises StepFailed if the link between the fronts has ended.
     """
 
     origin: str
     processes: Sequence[Process]
     looks: Sequence[Look]
+    counters: FrontCounters
+    readings: list[FrontReading]
     check_alive: Callable[[], None]
 
 
@@ -71,12 +76,16 @@ def second_hop(
             raise InvalidRun(f"calibration of {what} between the fronts", asked, found)
         taps = stack.enter_context(_capturing(second, spec.tools, folder))
         sampled = stack.enter_context(second.sampling(folder.second, interval_ns))
+        readings: list[FrontReading] = []
         yield RunningHop(
             origin=f"{second.address}:{SECOND_PORT}",
             processes=(server, *taps),
             looks=(sampled.look, link.look),
+            counters=stack.enter_context(second.counting(server)),
+            readings=readings,
             check_alive=link.check_alive,
         )
+        write_json(folder.second / "counters.json", asdict(Counters(readings=tuple(readings))))
         write_json(journals / "counters.json", link.counters())
 
 

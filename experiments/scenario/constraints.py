@@ -77,7 +77,7 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
         ("RELOADS", scenario.reloads == 0, "0"),
         (
             "PAGE",
-            _is_pair(scenario.whole_page),
+            scenario.whole_page.is_sequence or _is_pair(scenario.whole_page),
             "a page with one important resource and one other resource, without chunks, waits and early headers,",
         ),
         (
@@ -85,7 +85,11 @@ def _check_probe(scenario: Scenario, given: Given) -> None:
             scenario.disturb is None or not scenario.whole_page.documents,
             "with a page on which no resource waits for another, such as PAGE=pair,",
         ),
-        ("SIZE", _least_bytes(scenario.whole_page) >= PROBE_LEAST_BYTES, f"at least {PROBE_LEAST_BYTES} bytes"),
+        (
+            "SIZE",
+            scenario.whole_page.is_sequence or _least_bytes(scenario.whole_page) >= PROBE_LEAST_BYTES,
+            f"at least {PROBE_LEAST_BYTES} bytes",
+        ),
         ("CONNECTION_WINDOW", scenario.connection_window_bytes is None, "as-window"),
         ("RATE_STEPS", not scenario.link.rate_steps, "none"),
         ("TRACE", scenario.link.trace is None, "none"),
@@ -140,6 +144,8 @@ def _check_protocol(scenario: Scenario, server: Server, given: Given) -> None:
     protocol = Protocol(server.protocol)
     if scenario.disturb is not None and protocol is not Protocol.HTTP2:
         raise ScenarioError("DISTURB", given("DISTURB"), f"none with SERVER={server.name}, which does not use HTTP/2")
+    if scenario.whole_page.is_sequence and protocol is not Protocol.HTTP2:
+        raise ScenarioError("PAGE", given("PAGE"), f"a page without cues with SERVER={server.name}, not of HTTP/2")
     if protocol in _SAYABLE:
         allowed, why = _SAYABLE[protocol]
         if scenario.client_dialect not in allowed:

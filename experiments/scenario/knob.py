@@ -15,7 +15,7 @@ class Knob(LinkOption):
     """A setting of a scenario.
 
     field: the field of Scenario that the knob sets, or a group and a field of the group's value: `link.` of Link,
-    `via.` of Via, `via_link.` of the Link in Via.
+    `via.` of Via, `via_link.` of the Link in Via. Empty: the knob stands for other knobs.
     """
 
     name: str

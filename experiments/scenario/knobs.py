@@ -20,13 +20,21 @@ from priolab.experiments.scenario import constraints, page_bounds, pages, via_kn
 from priolab.experiments.scenario.knob import Knob, named, server_for
 from priolab.experiments.scenario.scenario import RECORD_LEAST, RECORD_MOST, Scenario
 from priolab.experiments.scenario.service import ALLOWED, Service
-from priolab.netem import link_options, units
+from priolab.netem import link_options, link_profiles, units
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.proxy.server import SUITES, absolute, catalogue, is_folder
 from priolab.testbed import end_words, value_of
 
 SEVERAL: Mapping[str, str] = MappingProxyType(
-    {"SERVER": "", "PROGRAM": "", "CONFIG": "", "CLIENT": "", "VIA": "via-", "VIA_LOWAT": "via-lowat-"}
+    {
+        "SERVER": "",
+        "PROGRAM": "",
+        "CONFIG": "",
+        "CLIENT": "",
+        "VIA": "via-",
+        "VIA_LOWAT": "via-lowat-",
+        "JS_DELAY": "js-delay-",
+    }
 )
 """The knobs, besides LOWAT, whose values make an arm each, and the word before the value in the arm's name."""
 
@@ -181,6 +189,7 @@ _KNOBS = (
     Knob.of("CC", end_words.END_WORDS["CC"], field="congestion_control"),
     Knob.of("GSO", end_words.END_WORDS["GSO"], field="gso_segments"),
     Knob.of("FRONT_QDISC", end_words.END_WORDS["FRONT_QDISC"], field="front_qdisc"),
+    Knob.of(link_profiles.LINK, link_profiles.OPTION),
     *(Knob.of(name, option, field=f"link.{option.field}") for name, option in link_options.LINK_OPTIONS.items()),
     Knob.of("CROSS", end_words.CROSS_WORDS["CROSS"], field="cross"),
     Knob.of("CROSS_CC", end_words.CROSS_WORDS["CROSS_CC"], field="cross_cc"),
@@ -271,7 +280,8 @@ _KNOBS = (
         parse=_whole_milliseconds,
         allowed="a time in whole milliseconds such as 200ms, from 0ms to 60s",
         meaning="time for which the origin holds back the script of PAGE=maps, and each resource whose delay the page"
-        " file gives as the word JS_DELAY",
+        " file gives as the word JS_DELAY; several values, separated by commas, make an arm each; a sweep without it"
+        " tries four within the time of a write",
     ),
     Knob(
         name="RELOADS",
@@ -307,7 +317,7 @@ _BEGINS: Mapping[str, str] = MappingProxyType(
     {
         "SERVER": "the front",
         "LOWAT": "the front's kernel",
-        "RATE": "the link",
+        "LINK": "the link",
         "VIA": "the second front",
         "CLIENT": "the client and its page",
     }
@@ -322,8 +332,11 @@ def group_of(name: str) -> str:
 
 
 def with_defaults(knobs: Mapping[str, str]) -> dict[str, str]:
-    """Returns the given knobs, and the defaults of all others. Keeps unknown names, which are rejected later."""
-    return {name: knob.default for name, knob in KNOBS.items()} | dict(knobs)
+    """Returns the given knobs, those that LINK stands for, and the defaults of all others.
+
+    Keeps unknown names, which are rejected later. Raises ScenarioError for an unknown LINK.
+    """
+    return {name: knob.default for name, knob in KNOBS.items()} | link_profiles.with_profile(knobs)
 
 
 def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenario:
@@ -336,7 +349,7 @@ def scenario_from(knobs: Mapping[str, str], page: Page | None = None) -> Scenari
             raise UnknownKnob(name, [], list(KNOBS))
     knobs = with_defaults(knobs)
     groups: dict[str, dict[str, Any]] = {name: {} for name in ("", "link", "via", "via_link")}
-    for knob in _KNOBS:
+    for knob in (each for each in _KNOBS if each.field):
         group, _, field = knob.field.rpartition(".")
         groups[group][field] = value_of(knob.name, knobs[knob.name], knob)
     fields = groups[""]

@@ -15,11 +15,12 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from priolab.client.priorities import http2_weight
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import printable
-from priolab.common.formats.page import Chunk, Page, Resource
+from priolab.common.formats.page import Chunk, Cue, Page, Resource
 from priolab.experiments.scenario.har import SUFFIXES, Recorded, read_har
 from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RESOURCES_MOST, SCRIPT, SIZE_MOST
 from priolab.experiments.toml_schema import declared, read_toml
@@ -104,6 +105,18 @@ class _Chunk(Struct, forbid_unknown_fields=True, kw_only=True):
     count: Annotated[int, Meta(ge=1, le=_PIECES_MOST, description=f"1 to {_PIECES_MOST}")] = 1
 
 
+_FIELD = Annotated[str, Meta(pattern=r"^[ -~]{0,200}\Z", description="at most 200 characters of ASCII")]
+_STEP = Annotated[int, Meta(ge=0, le=100, description="0 to 100")]
+
+
+class _Cue(Struct, forbid_unknown_fields=True, kw_only=True):
+    field: _FIELD = ""
+    early: _FIELD | None = None
+    updates: tuple[_FIELD, ...] = ()
+    request_step: _STEP = 0
+    window_step: _STEP = 0
+
+
 class _Resource(Struct, forbid_unknown_fields=True, kw_only=True):
     name: Annotated[str, Meta(pattern=_NAME, description="1 to 40 characters of a-z, 0-9 and -")]
     type: Annotated[str, Meta(pattern=_TYPE, description="a content type such as text/css; for images, image/jpeg")]
@@ -126,6 +139,7 @@ class _Resource(Struct, forbid_unknown_fields=True, kw_only=True):
     fetchpriority: Literal["high", "low", "auto"] | None = None
     headers: Annotated[_Time, Meta(description=_TIMES)] | None = None
     header_bytes: Annotated[int, Meta(ge=0, le=_HEADER_MOST, description=f"0 to {_HEADER_MOST}")] = 0
+    cue: _Cue | None = None
 
 
 class _SiteResource(_Resource, kw_only=True):
@@ -276,6 +290,7 @@ def _resource(where: str, read: _Resource, *, of_site: bool) -> Resource:
         headers_ns=read.headers,
         header_bytes=read.header_bytes,
         fetchpriority=read.fetchpriority,
+        cue=None if read.cue is None else Cue(**asdict(read.cue)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The command `priolab list`: lists the named scenarios, pages and sweeps."""
+"""The command `priolab list`: lists the named scenarios, pages, links and sweeps."""
 
 import json
 from argparse import ArgumentParser, Namespace
@@ -14,6 +14,7 @@ from priolab.experiments.scenario.named import LAYERS, Entry, catalogue
 from priolab.experiments.scenario.pages import page_titles
 from priolab.experiments.sweep import sweep_file
 from priolab.experiments.sweep.sweep_request import SweepRequest, sweep_request_from
+from priolab.netem.link_profiles import profiles
 
 
 def add_to(parser: ArgumentParser) -> None:
@@ -29,7 +30,7 @@ def add_to(parser: ArgumentParser) -> None:
 
 
 def show(options: Namespace, report: Report) -> int:
-    """Lists the named scenarios, pages and sweeps. Returns 0. Raises ScenarioError.
+    """Lists the named scenarios, pages, links and sweeps. Returns 0. Raises ScenarioError.
 
     If the options have words, lists instead the arms of the sweep that the words describe.
     """
@@ -48,6 +49,10 @@ def show(options: Namespace, report: Report) -> int:
     report.say("\npages", "bold")
     for name, title in page_titles().items():
         report.say(f"{name}  {title}")
+    report.say("\nlinks that people name, for LINK", "bold")
+    for name, profile in profiles().items():
+        report.say(f"{name}  {profile.words}")
+    report.say("")
     show_named(report)
     return 0
 
@@ -65,7 +70,7 @@ def lines_of(entry: Entry) -> Iterator[str]:
 
 
 def names() -> dict[str, Any]:
-    """Returns the named scenarios with their knobs, the pages with their titles, and the sweeps with their values."""
+    """Returns scenarios and links with their knobs, pages with their titles, and sweeps with their values, by name."""
     sweeps = {name: sweep_request_from([name]) for name in sweep_file.catalogue()}
     return {
         "scenarios": {
@@ -73,6 +78,7 @@ def names() -> dict[str, Any]:
             for name, entry in catalogue().items()
         },
         "pages": dict(page_titles()),
+        "links": {name: dict(profile.knobs) for name, profile in profiles().items()},
         "sweeps": {
             name: {
                 "title": request.title,
@@ -117,10 +123,12 @@ def _size(request: SweepRequest) -> str:
     grid, repeat = request.grid, request.run["REPEAT"]
     times = f", {repeat} times each" if repeat > 1 else ""
     arms = f"{counted(grid.combinations, 'arm')} in {counted(grid.networks, 'network')}"
+    if grid.instants > 1:
+        arms += f", with the script ready at {grid.instants} instants (JS_DELAY)"
     told = f"{arms}, and {counted(grid.networks, 'twin')}{times}: {request.runs:,} runs"
     return f"{told}; TARGET_DELAY applies to LOWAT=auto alone" if grid.aims_at_several else told
 
 
 def _lists(request: SweepRequest) -> str:
-    given = {name: ",".join(values) for name, values in request.grid.levels.items()} | dict(request.grid.fixed)
+    given = {name: ",".join(values) for name, values in request.grid.every_level.items()} | dict(request.grid.fixed)
     return " ".join(f"{name}={words}" for name, words in given.items())

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from priolab.analysis.sweeps.network_knobs import JS_DELAY
 from priolab.common.errors import GridError, ScenarioError, StepFailed, Unavailable
 from priolab.common.formats.experiment import ExperimentRecord
 from priolab.common.formats.run import RunRecord
@@ -33,6 +34,7 @@ from priolab.experiments.sweep import estimate
 from priolab.experiments.sweep.folder import SweepFolder, read_record
 from priolab.experiments.sweep.grid import Grid, Point, expand
 from priolab.experiments.sweep.sweep_request import SweepRequest
+from priolab.proxy.server import server_of
 
 _ASK_FROM = 10_000
 _MOST = 1_000_000
@@ -210,7 +212,7 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
             name=sweep.name,
             title=sweep.title,
             started_at=started.isoformat(timespec="seconds"),
-            grid={knob: tuple(values) for knob, values in sweep.grid.levels.items()},
+            grid={knob: tuple(values) for knob, values in sweep.grid.every_level.items()} | _instants(sweep),
             fixed=dict(sweep.grid.fixed),
             repeat=sweep.repeat,
             seed=sweep.seed,
@@ -222,8 +224,16 @@ def begin(sweep: Sweep, results: Path, fingerprint: Mapping[str, Any]) -> SweepF
                 for point in sweep.points
             ),
             order=tuple(sweep.order()),
+            usual_buffering={name: server_of(name).buffering.usual for name in sweep.grid.servers},
         ),
     )
+
+
+def _instants(sweep: Sweep) -> dict[str, tuple[str, ...]]:
+    """Returns the values of JS_DELAY, if each arm is tried at several instants."""
+    if sweep.grid.instants == 1:
+        return {}
+    return {JS_DELAY: tuple(dict.fromkeys(point.levels[JS_DELAY] for point in sweep.points))}
 
 
 def fingerprint_of(sweep: Sweep, tools: Mapping[FrontKey, Tools]) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.named import entry_of
 from priolab.experiments.setup.setup_request import DEFAULT_SWEEP, RUN_WORDS
 from priolab.experiments.sweep import sweep_file
-from priolab.experiments.sweep.grid import Grid, grid_from
+from priolab.experiments.sweep.grid import Grid, as_installed, at_instants, grid_from
 from priolab.experiments.sweep.sweep_file import SweepFile
+from priolab.netem.link_profiles import layered
 
 _SWEEP, _SCENARIO, _SERVER = "SWEEP", "SCENARIO", "SERVER"
 _WORDS = (_SWEEP, _SCENARIO, *KNOBS, *RUN_WORDS)
@@ -56,7 +57,7 @@ def sweep_request_from(
         sweep = _without(is_absent, sweep_file.named(DEFAULT_SWEEP))
     entry = entry_of(given[_SCENARIO]) if _SCENARIO in given else None
     base = {name: (value,) for name, value in entry.knobs.items()} if entry else {}
-    grid = grid_from(base | dict(sweep.values if sweep else {}) | scenario)
+    grid = at_instants(as_installed(grid_from(layered(layered(base, sweep.values if sweep else {}), scenario))))
     words_of_run = {name: given[name] for name in given if name in RUN_WORDS}
     return SweepRequest(
         name=sweep.name if sweep else "sweep",

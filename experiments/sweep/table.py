@@ -88,7 +88,7 @@ def results(sweep: SweepRecord, of_arms: Sequence[ArmResult]) -> Table:
     table = _table(*map(shown, knobs), "", "verdict", numbers=["first\nbyte", "last\nbyte", "others\nlast", "ok"])
     networks: dict[tuple[str, ...], list[SweepArmRecord]] = {}
     for arm in sweep.arms:
-        networks.setdefault(tuple(arm.levels[name] for name in of_network), []).append(arm)
+        networks.setdefault(tuple(arm.levels.get(name, "") for name in of_network), []).append(arm)
     for members in networks.values():
         for arm in members:
             levels = [_level(name, arm.levels.get(name, ""), found[arm.arm].queue) for name in knobs]

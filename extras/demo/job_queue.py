@@ -22,7 +22,7 @@ from pathlib import Path
 from priolab.common.errors import LabError, ScenarioError
 from priolab.experiments.execution.cli_request import request_from
 from priolab.experiments.execution.request import Request
-from priolab.experiments.scenario.knobs import scenario_from, with_defaults
+from priolab.experiments.scenario.knobs import KNOBS, scenario_from, with_defaults
 from priolab.extras.demo.arm_view import FinishedArm
 from priolab.extras.demo.finished_arms import FinishedArms
 from priolab.extras.demo.job import CANCELLED, WAITING, Claim, DemoJob, JobState, News
@@ -250,8 +250,15 @@ class JobQueue:
 
 
 def _complete(knobs: Mapping[str, str]) -> dict[str, str]:
-    """Returns all knobs, with stripped values and defaults."""
-    return {name: text.strip() for name, text in with_defaults(knobs).items()}
+    """Returns all knobs, with stripped values and defaults.
+
+    The page sends every knob, so one that has its default counts as not given; otherwise LINK would stand for nothing.
+    Raises ScenarioError.
+    """
+    stripped = {name: text.strip() for name, text in knobs.items()}
+    return with_defaults(
+        {name: text for name, text in stripped.items() if name not in KNOBS or text != KNOBS[name].default}
+    )
 
 
 def _name_of(number: int) -> str:

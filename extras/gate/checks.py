@@ -2,10 +2,10 @@
 
 A kind of check is a row of KINDS: the pages of its probes, whose files have the priorities of each request, the dialect
 that sends them, a disturbance, the question that the bytes answer, what must hold, and the fault that a wrong answer
-names. Whoever adds a stimulus writes a page (experiments/scenario/pages/), a row here, and a fault with its meaning
-(faults.py): files of expectations, trials in the lab and at a URL, judgement and reports follow from these. A stimulus
-whose answer is neither an order of two streams nor their sharing needs a Question of its own, with its trials here and
-its judgement in judging.py.
+names. Whoever adds a stimulus writes a page (experiments/scenario/pages/; pages/ here for one of several streams, with
+`cue`), a row here, and a fault with its meaning (faults.py): files of expectations, trials in the lab and at a URL,
+judgement and reports follow from these. A stimulus whose answer is no order of streams and not their sharing needs a
+Question of its own, with its trials here and its judgement in judging.py.
 
 A file of expectations is a TOML document of the form of `Expectations`. docs/guide/gate.md explains the checks.
 """
@@ -20,6 +20,7 @@ import msgspec
 
 from priolab.analysis.judgement.late import Late
 from priolab.analysis.judgement.order import Reading, Sharing
+from priolab.analysis.judgement.sequence import Mistakes, Priority, Relation
 from priolab.client import dialects
 from priolab.client.dialects import Part
 from priolab.client.plan import PlanKind
@@ -32,11 +33,31 @@ from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
 from priolab.experiments.toml_schema import declared, read_toml
 from priolab.extras.gate.faults import Fault
+from priolab.testbed import parsed_time_ns
 
 DEFAULT = Path(__file__).parent / "rfc9218.toml"
 """The expectations that hold if the user gives none."""
 
 _OPTION = "--expect"
+
+_PAGES = Path(__file__).parent / "pages"
+
+
+class Several(StrEnum):
+    """What a probe of several streams shows."""
+
+    IN_ORDER = "in order"
+    WRONG = "wrong"
+    """Some streams did not get what they asked for."""
+    ALL_TURNED = "turned round"
+    """All streams that did not get what they asked for came in the opposite order."""
+    ALL_SHARED = "shared"
+    """All streams that did not get what they asked for shared the window."""
+    STALLED = "stalled"
+    """The server sent nothing, though it could."""
+    BROKEN = "broken off"
+    """The server ended the connection or a stream."""
+
 
 HOLDS: Mapping[str, tuple[StrEnum, ...]] = {
     "strict": (Reading.STRICT,),
@@ -44,6 +65,8 @@ HOLDS: Mapping[str, tuple[StrEnum, ...]] = {
     "shared": (Sharing.SHARED,),
     "in turn": (Sharing.REQUESTED_FIRST, Sharing.REQUESTED_LAST),
     "kept": (Late.KEPT,),
+    "in order": (Several.IN_ORDER,),
+    "even": (Several.IN_ORDER,),
 }
 """For each value of `must` the answers with which a check holds."""
 
@@ -55,6 +78,8 @@ class Question(StrEnum):
     """Does the server send first what the client asks for first? Two probes for each page, with opposite orders."""
     SHARING = "sharing"
     """Do two streams of the same priority share the window? One probe."""
+    SEVERAL = "several"
+    """Do several streams come in the order that their priorities ask for? One probe with a page of pages/."""
     LATE = "late"
     """Does a late urgent resource overtake? Page loads over the lab's slow link."""
 
@@ -65,7 +90,9 @@ class Kind:
 
     faults: for each value that `must` may have, the default first, the fault that each wrong answer names. pages: the
     page, and those that are asked as well in dialects that send weights. dialect: the default. parts: of these the
-    dialect must have one. keys: further keys of the check, with their defaults.
+    dialect must have one. keys: further keys of the check, with their defaults. mistakes: of a question about
+    several streams, the mistakes in reading a priority that have names. ties: what must hold there of
+    streams of one urgency without incremental. basics: the kinds of checks from whose failure one of this kind follows.
     """
 
     question: Question
@@ -75,6 +102,9 @@ class Kind:
     parts: tuple[Part, ...] = tuple(Part)
     disturbance: Disturbance | None = None
     keys: Mapping[str, Any] = field(default_factory=dict)
+    mistakes: Mistakes = field(default_factory=dict)
+    ties: Relation = Relation.ANY
+    basics: tuple[str, ...] = ("urgency",)
 
     @property
     def defaults(self) -> Mapping[str, Any]:
@@ -98,10 +128,61 @@ def _always(fault: Fault) -> Mapping[str, Mapping[str, Fault]]:
     return _of_order(dict.fromkeys(Reading, fault))
 
 
+def _several(
+    name: str,
+    wrong: Fault,
+    *,
+    mistakes: Mistakes | None = None,
+    ties: Relation = Relation.ANY,
+    basics: tuple[str, ...] = ("urgency",),
+    must: str = "in order",
+    keys: Mapping[str, Any] | None = None,
+    **others: Fault,
+) -> Kind:
+    """Returns a kind of check about several streams. name: that of its page. wrong, others: the faults, by answer."""
+    faults: dict[str, Fault] = dict.fromkeys((Several.WRONG, Several.ALL_TURNED, Several.ALL_SHARED), wrong)
+    faults[Several.STALLED] = Fault.STARVES
+    return Kind(
+        question=Question.SEVERAL,
+        pages=(str(_PAGES / f"{name}.toml"),),
+        faults={must: faults | {Several[key.upper()]: fault for key, fault in others.items()}},
+        parts=(Part.HEADER,),
+        mistakes=mistakes or {},
+        ties=ties,
+        basics=basics,
+        keys=keys or {},
+    )
+
+
+_USUAL = Priority()
+_LEVELS: Mistakes = {
+    "zero": {_USUAL: Fault.ZERO_IS_DEFAULT, Priority(2): Fault.COARSE},
+    "one": {Priority(2): Fault.COARSE},
+    "six": {Priority(4): Fault.COARSE},
+    "seven": {_USUAL: Fault.SEVEN_IS_DEFAULT, Priority(4): Fault.COARSE},
+    "none": {Priority(each): Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
+    "soon": {
+        Priority(-2, incremental=True): Fault.INCREMENTAL_FIRST,
+        Priority(2, incremental=True): Fault.COARSE,
+        Priority(3, incremental=True): Fault.URGENCY_WITHOUT_I,
+        Priority(8, incremental=True): Fault.INCREMENTAL_LAST,
+    },
+    "later": {
+        Priority(-2, incremental=True): Fault.INCREMENTAL_FIRST,
+        Priority(-1, incremental=True): Fault.INCREMENTAL_FIRST,
+        Priority(1, incremental=True): Fault.SHARES_INCREMENTAL,
+        Priority(3, incremental=True): Fault.URGENCY_WITHOUT_I,
+        Priority(4, incremental=True): Fault.COARSE,
+        Priority(8, incremental=True): Fault.INCREMENTAL_LAST,
+        Priority(9, incremental=True): Fault.INCREMENTAL_LAST,
+    },
+}
+
 KINDS: Mapping[str, Kind] = {
     # Of two streams, the more urgent one comes first.
     "urgency": Kind(
         question=Question.ORDER,
+        basics=(),
         pages=(Stimulus.USUAL, Stimulus.STRONG),
         faults=_of_order(_URGENCY),
     ),
@@ -133,13 +214,78 @@ KINDS: Mapping[str, Kind] = {
         disturbance=Disturbance.CONNECTION,
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
+    # Urgencies on the same side of the default, and no field.
+    "levels": _several("levels", Fault.MISREADS, mistakes=_LEVELS),
+    # Twenty streams come in the order of their urgencies.
+    "many": _several("twenty", Fault.MANY, basics=("urgency", "levels")),
+    # Of streams of one urgency, earlier requests come first.
+    "arrival": _several(
+        "turn",
+        Fault.NO_ARRIVAL,
+        ties=Relation.FIRST,
+        all_shared=Fault.SHARES_EQUALS,
+        all_turned=Fault.LAST_FIRST,
+    ),
+    # Four incremental streams of one urgency get equal parts.
+    "fair": _several("fair", Fault.UNFAIR, basics=("urgency", "incremental"), must="even", keys={"tolerance": 0.2}),
+    # A stream whose window is closed does not hold up the others, and comes first when it opens.
+    "blocked": _several("blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "late"), stalled=Fault.WAITS_FOR_BLOCKED),
+    # An urgent request overtakes streams that are being sent.
+    "preemption": _several("preempt", Fault.NO_PREEMPTION, basics=("urgency", "levels")),
+    # Changes of priority before the request, twice, and with parameters left out.
+    "updates": _several(
+        "updates",
+        Fault.MISREADS_UPDATES,
+        broken=Fault.BREAKS_AT_UPDATE,
+        basics=("urgency", "update", "levels", "incremental"),
+        mistakes={
+            "early": {_USUAL: Fault.EARLY_UPDATE},
+            "twice": {Priority(7): Fault.SECOND_UPDATE, Priority(1): Fault.FORGETS_UPDATES},
+            "replaced": {Priority(0, incremental=True): Fault.MERGES_UPDATES},
+            **{key: {Priority(6): Fault.URGENCY_UPDATES} for key in ("on", "on2")},
+        },
+    ),
+    # Unknown and malformed parameters are ignored.
+    "parameters": _several(
+        "parameters",
+        Fault.MISREADS_PARAMETERS,
+        ties=Relation.IN_TURN,
+        basics=("urgency", "levels", "many"),
+        broken=Fault.BREAKS_OFF,
+        mistakes={
+            "eight": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 7)},
+            "minus": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 1, 7)},
+            "letter": {Priority(each): Fault.NO_NUMBER for each in (0, 1, 7)},
+            "tight": {Priority(3, incremental=True): Fault.NO_SPACE, _USUAL: Fault.NO_SPACE},
+            "unknown": {_USUAL: Fault.UNKNOWN_PARAMETER},
+            "junk": {Priority(1): Fault.MALFORMED},
+            "two": {_USUAL: Fault.ITS_PARAMETERS},
+            **{key: {Priority(6, incremental=True): Fault.FALSE_IS_TRUE} for key in ("no", "no2")},
+            **{key: {Priority(5, incremental=True): Fault.NUMBER_IS_TRUE} for key in ("number", "number2")},
+        },
+    ),
+    # Requests on a connection that has been used count as the first ones. An update of an ended stream does no harm.
+    "used": _several("used", Fault.LATER_REQUESTS, broken=Fault.BREAKS_AT_UPDATE),
     # A late urgent resource overtakes, in every load of a connection.
     "late": Kind(
         question=Question.LATE,
         faults={
-            "kept": {Late.STARVED: Fault.STARVES, Late.LOST: Fault.BUFFERS, Late.LOST_LATER: Fault.ONLY_FIRST_LOAD}
+            "kept": {
+                Late.STARVED: Fault.STARVES,
+                Late.LOST: Fault.BUFFERS,
+                Late.LOST_LATER: Fault.ONLY_FIRST_LOAD,
+                Late.EXCEEDS: Fault.BUFFERS,
+            }
         },
-        keys={"page": "maps", "lowat": 16384, "native": False, "loads": 3},
+        basics=("urgency", "preemption", "used"),
+        keys={
+            "page": "maps",
+            "lowat": 16384,
+            "native": False,
+            "loads": 3,
+            "late_by": None,
+            "needless_bytes": None,
+        },
     ),
 }
 """The kinds of checks, by their names in a file."""
@@ -162,6 +308,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     dialect: the signals with which the client asks for an order. must: what must hold. For `late` alone: page: the
     page. lowat: TCP_NOTSENT_LOWAT in bytes, which the lab sets with the sysctl. native: True to leave it to the server,
     with the level `on` of `native` in its server.toml; then lowat does not count. loads: page loads on the connection.
+    late_by, needless_bytes: how late the important resource may come in the last load, as a time such as 500ms, and how
+    many needless bytes may come before it; None for no limit. For `fair` alone: tolerance: how far from a half the
+    share of a stream beside another one may be.
     """
 
     kind: Annotated[str, msgspec.Meta(description=", ".join(KINDS))]
@@ -170,6 +319,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     page: str = _DEFAULT
     lowat: Annotated[int, msgspec.Meta(ge=1, le=NO_LIMIT, description=f"1 to {NO_LIMIT}")] = _DEFAULT
     native: bool = _DEFAULT
+    late_by: str | None = _DEFAULT
+    needless_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**30, description=f"0 to {2**30}")] | None = _DEFAULT
+    tolerance: Annotated[float, msgspec.Meta(ge=0.0, le=0.5, description="0 to 0.5")] = _DEFAULT
     loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = _DEFAULT
 
     def __post_init__(self) -> None:
@@ -183,6 +335,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 raise ValueError(f"{key} is not allowed in a check {self.kind}; allowed: kind, {', '.join(defaults)}")
         if self.must not in self.row.faults:
             raise ValueError(f"must={self.must} is not allowed; allowed: {', '.join(self.row.faults)}")
+        _ = self.late_by_ns
         if not set(self.row.parts) & set(dialect_of(self.dialect).parts):
             raise ValueError(
                 f"{self.dialect} changes no priority; allowed: a dialect with {' or '.join(self.row.parts)}"
@@ -192,6 +345,16 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def row(self) -> Kind:
         """The row of KINDS for the check."""
         return KINDS[self.kind]
+
+    @property
+    def late_by_ns(self) -> int | None:
+        """The limit `late_by`; None for no limit. Raises ValueError."""
+        if self.late_by is None:
+            return None
+        try:
+            return parsed_time_ns("late_by", self.late_by, "0ms", "60s")
+        except ScenarioError as error:
+            raise ValueError(str(error)) from error
 
     @property
     def name(self) -> str:
@@ -218,8 +381,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         usual, *weighed = self.row.pages
         for page in (usual, *(each for each in weighed if each in stimuli_of(dialect))):
             trial = Trial(page=page, dialect=dialect, disturbance=self.row.disturbance)
-            if self.row.question is Question.SHARING:
-                yield page, trial
+            if self.row.question in (Question.SHARING, Question.SEVERAL):
+                yield Path(page).stem, trial
                 continue
             suffix = "" if page == usual else f"-{page}"
             yield from zip((f"asked{suffix}", f"swapped{suffix}"), trial.pair, strict=True)

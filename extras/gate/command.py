@@ -20,6 +20,7 @@ from priolab.experiments.execution.cli_request import check_only
 from priolab.extras.gate import reports, runs
 from priolab.extras.gate.checks import DEFAULT, Expectations, read_expectations
 from priolab.extras.gate.judging import Result, Trials, judged
+from priolab.extras.gate.seen import Seen
 from priolab.proxy.server import catalogue as servers
 from priolab.testbed import parsed_time_ns
 
@@ -48,6 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--expect", type=Path, metavar="FILE", default=DEFAULT, help="expectations (default: those of RFC 9218)"
     )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON, and all else on standard error")
     parser.add_argument("--junit", type=Path, metavar="FILE", help="write the result as JUnit XML")
     parser.add_argument(
         "--summary",
@@ -71,32 +73,50 @@ def gate(options: argparse.Namespace, report: Report) -> int:
         if path is not None:
             check_document(path, _STEP)
     limit_s = parsed_time_ns("--limit", options.limit, "1s", "3600s") / 10**9
+    beside = Report(aside=True) if options.json else report
+    kept: dict[tuple[str, str], Seen] = {}
+    began_s, late = time.monotonic(), None
     try:
         with limited(limit_s):
-            found = _found(target, expected, words, options, report)
+            _carry_out(target, expected, words, options, beside, kept)
     except Interrupted as interruption:
         if interruption.number != signal.SIGALRM:
             raise
-        raise TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time") from None
-    for line in reports.lines(found):
-        report.say(line)
-    _write(found, options, report)
+        late = TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time")
+    found = _result(target, expected, kept, began_s, over=late is not None)
+    if kept or late is None:
+        if options.json:
+            report.document(reports.document(found))
+        else:
+            for line in reports.lines(found):
+                report.say(line)
+        _write(found, options, beside)
+    if late is not None:
+        raise late
     return exit_code(ok=found.passed)
 
 
-def _found(
-    target: str, expected: Expectations, words: Mapping[str, str], options: argparse.Namespace, report: Report
-) -> Result:
+def _carry_out(
+    target: str,
+    expected: Expectations,
+    words: Mapping[str, str],
+    options: argparse.Namespace,
+    report: Report,
+    kept: dict[tuple[str, str], Seen],
+) -> None:
+    """Carries out the trials. kept: gets their observations. Raises LabError, FolderError."""
     if target.startswith(_URL):
         for name, value in words.items():
             raise ScenarioError(name, value, "no knob with a URL: the server runs already")
-        began_s = time.monotonic()
-        seen = runs.at_url(target, options.connect, options.ca, expected.check, report.say)
-        return _result(target, expected, seen, began_s)
+        runs.at_url(target, options.connect, options.ca, expected.check, report.say, kept)
+        return
     for option in ("connect", "ca"):
         if given := getattr(options, option):
             raise ScenarioError(f"--{option}", str(given), "no value without a URL")
-    return in_lab(target, expected, words, report)
+    request = runs.request_of(expected.check, words)
+    report.say(f"{counted(len(expected.check), 'check')} of {target}, {counted(len(request.arms), 'run')}")
+    with report.progress(request, steps=False) as shown:
+        runs.carry_out(request, expected.check, shown, kept)
 
 
 def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str]]:
@@ -132,22 +152,9 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
     return knobs.get("PROGRAM") or knobs["SERVER"], knobs
 
 
-def in_lab(target: str, expected: Expectations, words: Mapping[str, str], report: Report) -> Result:
-    """Returns the result for a server that the lab runs. Raises LabError, FolderError.
-
-    target: the server's name for people. words: knobs.
-    """
-    began_s = time.monotonic()
-    request = runs.request_of(expected.check, words)
-    report.say(f"{counted(len(expected.check), 'check')} of {target}, {counted(len(request.arms), 'run')}")
-    with report.progress(request, steps=False) as shown:
-        seen = runs.carry_out(request, expected.check, shown)
-    return _result(target, expected, seen, began_s)
-
-
-def _result(target: str, expected: Expectations, seen: Trials, began_s: float) -> Result:
-    findings = judged(expected.check, seen)
-    return Result(target=target, title=expected.title, findings=findings, took_s=time.monotonic() - began_s)
+def _result(target: str, expected: Expectations, seen: Trials, began_s: float, *, over: bool) -> Result:
+    findings = judged(expected.check, seen, over=over)
+    return Result(target=target, title=expected.title, findings=findings, took_s=time.monotonic() - began_s, over=over)
 
 
 def _write(found: Result, options: argparse.Namespace, report: Report) -> None:

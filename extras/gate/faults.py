@@ -29,4 +29,54 @@ class Fault(StrEnum):
         "the order is right in a connection's first page load, and not in later ones",
     )
     SHARES = "shares by urgency", "the more urgent stream gets more, but not all"
+    ZERO_IS_DEFAULT = "takes u=0 for the default", "a stream of urgency 0 is sent as one of urgency 3"
+    SEVEN_IS_DEFAULT = "takes u=7 for the default", "a stream of urgency 7 is sent as one of urgency 3"
+    WRONG_DEFAULT = (
+        "has another default urgency",
+        "a stream without the field `priority` is not sent as one of urgency 3",
+    )
+    COARSE = "confuses neighbouring urgencies", "urgencies on one side of the default are not told apart"
+    INCREMENTAL_LAST = "sends incremental streams last", "a less urgent stream without incremental comes before them"
+    INCREMENTAL_FIRST = "sends incremental streams first", "they come before a more urgent stream without incremental"
+    URGENCY_WITHOUT_I = "ignores the urgency of incremental streams", "streams with i are sent as those of urgency 3"
+    SHARES_INCREMENTAL = "shares among all incremental streams", "those of different urgencies share the window"
+    PARTLY = "keeps the order in part", "two streams do not come in the order of their urgencies, and most of many do"
+    MISREADS = "misreads urgencies", "the order is wrong for some urgencies, and right for others"
+    EARLY_UPDATE = "forgets updates before the request", "a PRIORITY_UPDATE that comes before its request has no effect"
+    SECOND_UPDATE = "takes only the first update", "a second PRIORITY_UPDATE of a stream has no effect"
+    MERGES_UPDATES = (
+        "merges updates",
+        "a parameter that a PRIORITY_UPDATE leaves out keeps its old value, and must have its default",
+    )
+    URGENCY_UPDATES = "takes only the urgency of updates", "a PRIORITY_UPDATE does not make a stream incremental"
+    MISREADS_UPDATES = "misreads updates", "the order is wrong after changes of priority before the request, or several"
+    OUT_OF_RANGE = "takes an urgency out of range", "u=8 or u=-1 must be ignored, and counts"
+    NO_NUMBER = "takes an urgency that is no number", "u=a must be ignored, and counts"
+    UNKNOWN_PARAMETER = "stumbles over an unknown parameter", "known parameters beside an unknown one do not count"
+    MALFORMED = "reads a malformed field", "a field that is no dictionary must be ignored as a whole, and counts"
+    NO_SPACE = "stumbles over a comma without a space", "i,u=1 is not read as u=1 and i"
+    ITS_PARAMETERS = "stumbles over parameters of a value", "u=2;x=y is not read as u=2"
+    FALSE_IS_TRUE = "takes i=?0 for incremental", "streams with i=?0 share the window"
+    NUMBER_IS_TRUE = "takes i=1 for incremental", "streams with i=1, which is no boolean and must be ignored, share"
+    MISREADS_PARAMETERS = "misreads unusual parameters", "the order is wrong with unknown or malformed parameters"
+    BREAKS_OFF = "breaks off at unusual parameters", "the connection or a stream ends because of a malformed field"
+    BREAKS_AT_UPDATE = "breaks off at an update", "the connection or a stream ends because of a PRIORITY_UPDATE"
+    WAITS_FOR_BLOCKED = (
+        "waits for a blocked stream",
+        "other streams get nothing while the window of the most urgent one is closed",
+    )
+    FORGETS_BLOCKED = "forgets a blocked stream", "a stream does not come first when its window opens again"
+    SHARES_EQUALS = (
+        "shares instead of serving in order of arrival",
+        "streams of one urgency without incremental share the window",
+    )
+    LAST_FIRST = "serves later requests first", "of streams of one urgency without incremental, a later one comes first"
+    NO_ARRIVAL = "ignores the order of arrival", "streams of one urgency come in another order than their requests"
+    UNFAIR = "shares unfairly", "incremental streams of one urgency get unequal parts of the window"
+    MANY = "keeps no order among many streams", "the order is right for two streams, and wrong for twenty"
+    NO_PREEMPTION = (
+        "finishes less urgent streams first",
+        "an urgent request waits until a less urgent stream that is being sent ends",
+    )
+    LATER_REQUESTS = "ignores priorities of later requests", "the order is wrong on a connection that was used before"
     TAKES_TURNS = "shares instead of serving in turn", "incremental streams of one urgency share the window"

@@ -3,27 +3,36 @@
 Rules:
 1. A check passes if its own trials show what its expectation says, and fails otherwise.
 2. A failed check names a fault, unless a more basic check failed: a server that ignores urgency cannot keep the order
-   after a RST_STREAM, either. Such a check says from which check its failure follows. The check `urgency` is basic to
-   all others whose dialect contains its dialect. It is basic to `incremental` only if the server serves by stream id.
-3. A server serves by stream id if it ignores urgency and, in the check `incremental`, sends the streams one after the
-   other, too.
+   after a RST_STREAM, either. Such a check says from which check its failure follows. `Kind.basics` has the basic
+   kinds; the basic check's dialect must be part of this one's. The check `urgency` is basic to those of sharing only if
+   the server sends streams one after the other, for one of the two reasons of rule 3.
+3. A server that ignores urgency in the check `urgency`, where one stream has begun before the window opens, and not in
+   the check `levels`, finishes less urgent streams first, or keeps the order in part. Otherwise it serves by stream id
+   if, in the check `incremental`, it sends the streams one after the other, too.
 4. A trial that has no result makes its check fail without a fault, except a load in which the important resources are
-   complete and the others got nothing: then the server starves them.
+   complete and the others got nothing: then the server starves them; and a server that ends the connection or a stream
+   at unusual signals, and not in a basic check.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from priolab.analysis.judgement.late import is_starved, late_reply
+from priolab.analysis.judgement.late import Late, is_starved, late_reply
 from priolab.analysis.judgement.order import Sharing, sharing, word
+from priolab.analysis.judgement.sequence import Pair, Priority, Relation, expected, mistakes_in, priorities_of
 from priolab.analysis.loads.probe import Probe
+from priolab.client.dialects import Part
+from priolab.common.formats.events import Kind
+from priolab.experiments.commands.target import is_refused
 from priolab.experiments.scenario.stimuli import asked_by
-from priolab.extras.gate.checks import HOLDS, Check, Question
+from priolab.extras.gate.checks import HOLDS, Check, Question, Several
 from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.seen import Seen
 
 _BASIC = "urgency"
-"""The kind of check that is basic to others."""
+"""The kind of check that is basic to most others."""
+
+_ARRIVAL = "arrival"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,18 +65,22 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of a gate. target: the server, as it was given. findings: in the order of the checks."""
+    """The result of a gate. target: the server, as it was given. findings: in the order of the checks.
+
+    over: True if the time was over before all checks were made.
+    """
 
     target: str
     title: str
     findings: tuple[Finding, ...]
     took_s: float
+    over: bool = False
 
     @property
     def passed(self) -> bool:
         """True if every check that could be made passed, and at least one could be made."""
         made = [each.passed for each in self.findings if each.passed is not None]
-        return bool(made) and all(made)
+        return bool(made) and all(made) and not self.over
 
     @property
     def faults(self) -> list[Fault]:
@@ -79,46 +92,70 @@ Trials = Mapping[tuple[str, str], Seen]
 """The observations by the name of the check and the role of the trial."""
 
 
-def judged(checks: Sequence[Check], seen: Trials) -> tuple[Finding, ...]:
-    """Judges the checks. seen: an observation of every trial of every check that can be made."""
-    basics = {each.name: _found(each, seen, checks) for each in checks if each.kind == _BASIC}
-    return tuple(basics.get(each.name) or _found(each, seen, checks, _basic(each, basics)) for each in checks)
+def judged(checks: Sequence[Check], seen: Trials, *, over: bool = False) -> tuple[Finding, ...]:
+    """Judges the checks. seen: an observation of every trial of every check that can be made.
 
-
-def _basic(check: Check, basics: Mapping[str, Finding]) -> Finding | None:
-    """Returns the finding of the check `urgency` whose dialect has the most parts in common with this check's dialect.
-
-    All parts of that dialect must be in this check's dialect. None without such a check.
+    over: True if the time was over before all of these were made.
     """
-    parts = set(check.dialect.split("+"))
-    fitting = [each for each in basics.values() if set(each.check.dialect.split("+")) <= parts]
-    return max(fitting, key=lambda each: len(each.check.dialect.split("+")), default=None)
+    found: dict[str, Finding] = {}
+
+    def finding(check: Check) -> Finding:
+        if check.name not in found:
+            kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes else ())))
+            basics = {kind: finding(basic) for kind in kinds if (basic := _basic(check, kind, checks)) is not None}
+            found[check.name] = _found(check, seen, checks, basics, over=over)
+        return found[check.name]
+
+    return tuple(map(finding, checks))
 
 
-def _found(check: Check, seen: Trials, checks: Sequence[Check], basic: Finding | None = None) -> Finding:
+def _basic(check: Check, kind: str, checks: Sequence[Check]) -> Check | None:
+    """Returns the check of a basic kind whose dialect has the most parts in common with this check's dialect.
+
+    All parts of that dialect must be in this check's dialect; pages with updates need no part for these. None without
+    such a check.
+    """
+    parts = {*check.dialect.split("+"), *([Part.UPDATE] if check.kind == "updates" else [])}
+    fitting = [each for each in checks if each.kind == kind and set(each.dialect.split("+")) <= parts]
+    return max(fitting, key=lambda each: len(each.dialect.split("+")), default=None)
+
+
+def _found(
+    check: Check, seen: Trials, checks: Sequence[Check], basics: Mapping[str, Finding], *, over: bool
+) -> Finding:
     trials = [seen.get((check.name, role)) for role, _ in check.trials()]
     made = [each for each in trials if each is not None]
     if len(made) < len(trials):
-        return Finding(check=check, passed=None, reason="needs the lab's link, which a running server at a URL lacks")
-    finding = _judged(check, made, checks, seen, is_read=basic is not None and basic.passed is True)
-    if finding.passed is False and not finding.error and basic is not None and _is_cause(basic, check):
-        reason = f"{finding.reason}; this follows from the failure of the check {_BASIC}"
-        finding = replace(finding, reason=reason, faults=(), frames=(), follows=basic.check.name)
+        reason = "the time was over" if over else "needs the lab's link, which a running server at a URL lacks"
+        return Finding(check=check, passed=None, reason=reason)
+    hold = {kind for kind, finding in basics.items() if finding.passed}
+    finding = _judged(check, made, checks, seen, hold)
+    cause = next(
+        (basic for kind, basic in basics.items() if kind in check.row.basics and _is_cause(basic, check)), None
+    )
+    if finding.passed is False and not finding.error and cause is not None:
+        reason = f"{finding.reason}; this follows from the failure of the check {cause.check.kind}"
+        finding = replace(finding, reason=reason, faults=(), frames=(), follows=cause.check.name)
     folders = tuple(each.folder for each in made if each.folder)
     return replace(finding, folders=folders, took_s=sum(each.took_s for each in made))
 
 
 def _is_cause(basic: Finding, check: Check) -> bool:
     """True if the failure of the basic check explains a failure of this check."""
-    if basic.passed is not False:
+    if basic.passed is not False or basic.error:
         return False
-    return check.row.question is not Question.SHARING or Fault.BY_STREAM_ID in basic.faults
+    if basic.check.kind == "late":
+        return Fault.STARVES in basic.faults
+    shares = Sharing.SHARED in HOLDS[check.must] or check.must == "even"
+    in_turn = {Fault.BY_STREAM_ID, Fault.NO_PREEMPTION} & set(basic.faults)
+    return basic.check.kind != _BASIC or not shares or bool(in_turn)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Answer:
     """The answer of a check's trials. word: a word of analysis/judgement. shown, load: the trial and load with proof.
 
+    faults: those that explain the answer, instead of the kind's.
     by_id: True if the stream that was requested first always comes first.
     """
 
@@ -127,15 +164,23 @@ class _Answer:
     shown: Seen
     load: int = 1
     by_id: bool = False
+    faults: tuple[Fault, ...] = ()
 
 
-def _judged(check: Check, made: Sequence[Seen], checks: Sequence[Check], seen: Trials, *, is_read: bool) -> Finding:
-    """Judges a check all of whose trials were made. is_read: True if probes have shown that the order is read."""
+def _judged(
+    check: Check, made: Sequence[Seen], checks: Sequence[Check], seen: Trials, hold: Collection[str]
+) -> Finding:
+    """Judges a check all of whose trials were made. hold: the kinds of basic checks that hold."""
     if failed := next((each for each in made if each.failure), None):
-        return _failed(check, failed)
+        return _failed(check, failed, hold)
     if check.row.question is Question.LATE:
-        reply = late_reply(made[0].loads, is_read=is_read)
-        answer = _Answer(word=reply.word, reason=reply.reason, shown=made[0], load=reply.load)
+        reply = late_reply(made[0].loads, is_read=_BASIC in hold)
+        answered, reason = reply.word, reply.reason
+        if answered is Late.KEPT and (exceeded := _exceeded(check, made[0])):
+            answered, reason = Late.EXCEEDS, f"{exceeded}; {reason}"
+        answer = _Answer(word=answered, reason=reason, shown=made[0], load=reply.load)
+    elif check.row.question is Question.SEVERAL:
+        answer = _several(check, made[0], in_turn=_ARRIVAL in hold)
     else:
         probes = [each.probe for each in made if each.probe is not None]
         if len(probes) < len(made):
@@ -145,22 +190,41 @@ def _judged(check: Check, made: Sequence[Seen], checks: Sequence[Check], seen: T
     if answer.word in HOLDS[check.must]:
         return Finding(check=check, passed=True, reason=answer.reason, ledger=ledger)
     fault = check.row.faults[check.must].get(answer.word)
-    if fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
+    if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
+        fault = None
+    wrong = _wrong_levels(check, checks, seen) if fault is Fault.IGNORES_URGENCY else None
+    if wrong is not None and wrong < _HALF:
+        fault = Fault.NO_PREEMPTION if answer.by_id and not wrong else Fault.PARTLY
+    elif fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
         fault = Fault.BY_STREAM_ID
     return Finding(
         check=check,
         passed=False,
         reason=answer.reason,
-        faults=(fault,) if fault else (),
+        faults=answer.faults or ((fault,) if fault else ()),
         frames=tuple(answer.shown.frames(answer.load)),
         ledger=ledger,
     )
 
 
-def _failed(check: Check, failed: Seen) -> Finding:
+def _exceeded(check: Check, seen: Seen) -> str | None:
+    """Returns in words which limit of the check the last load exceeds; None if it exceeds none."""
+    if seen.oracle is None:
+        return None
+    if check.late_by_ns is not None and (late_ms := seen.oracle.inversion_ms) * 10**6 > check.late_by_ns:
+        return f"its first byte was {late_ms:.0f} ms late, and late_by = {check.late_by}"
+    if check.needless_bytes is not None and (needless := seen.oracle.inversion_bytes) > check.needless_bytes:
+        return f"{needless:,} needless bytes came before it, and needless_bytes = {check.needless_bytes:,}"
+    return None
+
+
+def _failed(check: Check, failed: Seen, hold: Collection[str]) -> Finding:
     """Judges a trial that has no result. Of page loads the frames are those of the load that failed."""
     is_load = check.row.question is Question.LATE and failed.events
     frames = tuple(failed.frames(failed.events[-1].load if is_load else 1))
+    broken = check.row.faults[check.must].get(Several.BROKEN)
+    if broken and hold and is_refused(str(failed.failure)):
+        return Finding(check=check, passed=False, reason=str(failed.failure), faults=(broken,), frames=frames)
     if is_load and is_starved(failed.events, failed.page):
         faults = (Fault.STARVES,)
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=faults, frames=frames)
@@ -181,6 +245,67 @@ def _order(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
     )
 
 
+def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
+    """Judges a probe of several streams.
+
+    in_turn: True if the server is known to serve streams of one urgency in the order of their requests. If it does not,
+    their order says nothing of how it reads priorities.
+    """
+    competition, row = seen.competition, check.row
+    asked = priorities_of(seen.page)
+    ties = Relation.ANY if row.ties is Relation.IN_TURN and not in_turn else row.ties
+    tolerance = getattr(check, "tolerance", None)
+    if competition.stalled is not None:
+        reason = f"nothing was sent, though stream {_named(competition.stalled, seen)} was waiting with an open window"
+        return _Answer(word=Several.STALLED, reason=reason, shown=seen)
+    wrong = competition.wrong(asked, ties, tolerance=tolerance)
+    if not wrong:
+        return _Answer(word=Several.IN_ORDER, reason=f"{len(asked)} streams in order", shown=seen)
+    found = mistakes_in(competition, asked, row.mistakes, Relation.FIRST if in_turn else Relation.ANY)
+    told = "; ".join(_pair(pair, competition.shares[pair], asked, seen, ties) for pair in wrong[:_PAIRS_TOLD])
+    more = f"; and {len(wrong) - _PAIRS_TOLD} more pairs of streams" if len(wrong) > _PAIRS_TOLD else ""
+    return _Answer(
+        word=_word(wrong, competition.shares, asked, ties),
+        reason=f"{told}{more}",
+        shown=seen,
+        faults=tuple(fault for fault in Fault if fault in found),
+    )
+
+
+_PAIRS_TOLD = 2
+
+
+def _word(
+    wrong: Sequence[Pair], shares: Mapping[Pair, float], asked: Mapping[str, Priority], ties: Relation
+) -> Several:
+    right = {pair: expected(pair, asked, ties) for pair in wrong}
+    if all(Relation.SHARED.fits(shares[pair]) for pair in wrong) and Relation.SHARED not in right.values():
+        return Several.ALL_SHARED
+    opposite = {Relation.FIRST: Relation.SECOND, Relation.SECOND: Relation.FIRST}
+    if all(each in opposite and opposite[each].fits(shares[pair]) for pair, each in right.items()):
+        return Several.ALL_TURNED
+    return Several.WRONG
+
+
+def _pair(pair: Pair, share: float, asked: Mapping[str, Priority], seen: Seen, ties: Relation) -> str:
+    match expected(pair, asked, ties):
+        case Relation.SHARED:
+            return f"stream {_named(pair[0], seen)} got {share:.0%} beside stream {_named(pair[1], seen)}, not a half"
+        case Relation.SECOND:
+            pair, share = (pair[1], pair[0]), 1 - share
+    return f"stream {_named(pair[0], seen)} got {share:.0%} beside stream {_named(pair[1], seen)}, and asked for all"
+
+
+def _named(name: str, seen: Seen) -> str:
+    """Returns the number of a stream and what the client said of its priority."""
+    own = [event for event in seen.events if event.resource == name and event.kind in _SAID]
+    said = ", then ".join((event.detail or "no field").removeprefix("priority: ") for event in own)
+    return f"{own[0].stream_id} ({said})" if own else name
+
+
+_SAID = (Kind.REQUEST_SENT, Kind.PRIORITY_SENT)
+
+
 def _sharing(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
     asked = ", ".join(map(str, asked_by(made[0].trial.page, made[0].trial.dialect)))
     share = probes[0].important_share
@@ -198,3 +323,19 @@ def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
     asking = (each for each in checks if each.row.question is Question.SHARING)
     found = [seen.get((each.name, role)) for each in asking for role, _ in each.trials()]
     return any(each.probe and _turns(each.probe).in_turn for each in found if each and not each.failure)
+
+
+_HALF = 0.5
+
+
+def _wrong_levels(check: Check, checks: Sequence[Check], seen: Trials) -> float | None:
+    """Returns which part of the pairs came wrong in the check `levels`; None without it.
+
+    No stream that can go on has begun there before the others.
+    """
+    found = _basic(check, "levels", checks)
+    observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
+    for each in observed:
+        if each is not None and each.failure is None and (shares := each.competition.shares):
+            return len(each.competition.wrong(priorities_of(each.page), Relation.ANY)) / len(shares)
+    return None

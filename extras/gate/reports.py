@@ -1,7 +1,8 @@
-"""The reports of a gate: lines for a terminal, JUnit XML, and a summary in Markdown. Pure."""
+"""The reports of a gate: lines for a terminal, JSON, JUnit XML, and a summary in Markdown. Pure."""
 
 import re
 from collections.abc import Iterator
+from typing import Any
 from xml.etree import ElementTree as ET
 
 from priolab.analysis.reports.markdown import Table
@@ -46,6 +47,35 @@ def _proof(finding: Finding) -> Iterator[str]:
         yield f"ledger: {finding.ledger}"
     for folder in finding.folders:
         yield f"all frames: {folder}/client/events.jsonl"
+
+
+def document(result: Result) -> dict[str, Any]:
+    """Returns the result as a JSON document."""
+    return {
+        "format": 1,
+        "target": result.target,
+        "title": result.title,
+        "passed": result.passed,
+        "time_over": result.over,
+        "took_s": round(result.took_s, 3),
+        "faults": result.faults,
+        "checks": [
+            {
+                "kind": each.check.kind,
+                "dialect": each.check.dialect,
+                "passed": each.passed,
+                "error": each.error,
+                "faults": [{"name": fault, "meaning": fault.meaning} for fault in each.faults],
+                "reason": each.reason,
+                "follows": each.follows,
+                "frames": each.frames,
+                "ledger": each.ledger,
+                "folders": each.folders,
+                "took_s": round(each.took_s, 3),
+            }
+            for each in result.findings
+        ],
+    }
 
 
 def junit(result: Result) -> bytes:

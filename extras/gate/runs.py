@@ -4,6 +4,7 @@
 2. Probes at a URL are made one after the other: a server that mixes up connections would otherwise fail every check.
 """
 
+import contextlib
 import tempfile
 import threading
 import time
@@ -15,7 +16,7 @@ from priolab.analysis.loads.findings import judgement
 from priolab.analysis.loads.ledger import sentence
 from priolab.analysis.loads.metrics import PageLoad, page_loads
 from priolab.analysis.loads.verdict import Judgement
-from priolab.analysis.records.runs import Experiment, Run, load_experiment
+from priolab.analysis.records.runs import Experiment, Run, load_experiment, load_run
 from priolab.client.plan import PlanKind
 from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.errors import StepFailed
@@ -52,9 +53,34 @@ def request_of(checks: Iterable[Check], words: Mapping[str, str]) -> Request:
     return replace(request, name=_STEP, arms=tuple(arms), repeat=1)
 
 
-def carry_out(request: Request, checks: Iterable[Check], progress: Progress) -> Trials:
-    """Runs the experiment; returns the observation of each trial. Raises LabError, FolderError."""
-    return seen_of(load_experiment(run_experiment(request, progress)), checks)
+def carry_out(request: Request, checks: Iterable[Check], progress: Progress, kept: dict[tuple[str, str], Seen]) -> None:
+    """Runs the experiment. Raises LabError, FolderError.
+
+    kept: gets the observation of each trial when its run has ended, so that these are there after an interruption.
+    """
+    folders: dict[str, Path] = {}
+    trials = {
+        f"{_arm_name(check, role)}.1".replace("+", "-"): (check.name, role, trial)
+        for check in checks
+        for role, trial in check.trials()
+    }
+
+    def begun(run: str, folder: Path) -> None:
+        folders[run] = folder
+        progress.begun(run, folder)
+
+    def ended(run: str, status: str, reason: str | None) -> None:
+        progress.ended(run, status, reason)
+        name, role, trial = trials[run]
+        with contextlib.suppress(FolderError):  # the run left nothing
+            kept[name, role] = seen_in(load_run(folders[run]), trial, None)
+
+    path = run_experiment(request, replace(progress, begun=begun, ended=ended))
+    made = {(name, role): f"{path}/{run}" for run, (name, role, _) in trials.items()}
+    if kept.keys() < made.keys():  # an earlier experiment is used
+        kept.update(seen_of(load_experiment(path), checks))
+    else:
+        kept.update({key: replace(each, folder=short(Path(made[key]))) for key, each in kept.items()})
 
 
 def seen_of(experiment: Experiment, checks: Iterable[Check], *, prefix: str = "", repetition: int = 1) -> Trials:
@@ -75,8 +101,8 @@ def _arm_name(check: Check, role: str) -> str:
     return f"{check.kind}.{check.dialect}.{role}"
 
 
-def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
-    """Returns the observation in a run's folder. folder: the path to show for it. Raises FolderError."""
+def seen_in(run: Run, trial: Trial, folder: str | None) -> Seen:
+    """Returns the observation in a run's folder. folder: the path to show for it, if it stays. Raises FolderError."""
     record, is_ok = run.record, run.status == "ok"
     try:
         evidence = run.evidence()
@@ -97,30 +123,36 @@ def seen_in(run: Run, trial: Trial, folder: str) -> Seen:
         ledger=sentence(record.ledger) if is_ok and record.ledger else None,
         folder=folder,
         took_s=record.wall_s,
+        oracle=record.oracle if is_ok else None,
+        waiting=record.ledger.other_bytes_at_available if is_ok and record.ledger else None,
     )
 
 
 def at_url(
-    url: str, connect: str | None, ca: Path | None, checks: Iterable[Check], tell: Callable[[str], None]
-) -> Trials:
-    """Carries out the probes at a running server; returns the observation of each. Raises ScenarioError, StepFailed.
+    url: str,
+    connect: str | None,
+    ca: Path | None,
+    checks: Iterable[Check],
+    tell: Callable[[str], None],
+    kept: dict[tuple[str, str], Seen],
+) -> None:
+    """Carries out the probes at a running server. Raises ScenarioError, StepFailed.
 
-    tell: called when a probe has ended.
+    tell: called when a probe has ended. kept: gets the observation of each.
     """
     site = Site.at("URL", url, connect, ca)
     try:
         site, _ = site.reached(Deadline(time.monotonic_ns() + _LIMIT_NS, "connecting"))
     except TransportFailed as error:
         raise StepFailed(_STEP, str(error)) from None
-    deadline, seen = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate"), {}
+    deadline = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate")
     with scratch_folder("priolab-probe-") as scratch:
         for check in checks:
             for role, trial in check.trials():
                 if trial.plan is PlanKind.PROBE:
                     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                        seen[check.name, role] = _probed(site, trial, Path(folder), deadline)
-                    tell(f"{check.name}, {role}: {seen[check.name, role].failure or 'seen'}")
-    return seen
+                        kept[check.name, role] = _probed(site, trial, Path(folder), deadline)
+                    tell(f"{check.name}, {role}: {kept[check.name, role].failure or 'seen'}")
 
 
 def _probed(site: Site, trial: Trial, folder: Path, deadline: Deadline) -> Seen:
@@ -128,7 +160,8 @@ def _probed(site: Site, trial: Trial, folder: Path, deadline: Deadline) -> Seen:
     failure, events = None, list[Event]()
     try:
         events = run_client(site.plan(trial), site.ca, folder, deadline, threading.Event())
-        site.probe_in(trial, events)
+        if not site.page(trial).is_sequence:
+            site.probe_in(trial, events)
     except StepFailed as error:
         failure = error.reason
     except TransportFailed as error:

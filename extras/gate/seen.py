@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
+from priolab.analysis.judgement.sequence import Competition
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.loads.probe import Probe, probe_of
 from priolab.analysis.loads.verdict import Judgement
 from priolab.common.formats.events import Event
 from priolab.common.formats.page import Page
+from priolab.common.formats.run import OracleRecord, OtherBytes
+from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.trial import Trial
 
 _TURNS_SHOWN = 6
@@ -23,7 +26,8 @@ class Seen:
     events: the client's events. page: the page that was loaded. failure: the reason why the trial has no result; None
     if it has one. loads: the complete page loads with their verdicts, unless the trial is a probe. ledger: the ledger
     of the last load, in words; None without one. folder: the path of the run's folder; None if nothing is kept. took_s:
-    how long the run took, in real time; 0 if it was not measured.
+    how long the run took, in real time; 0 if it was not measured. oracle: that of the last load. waiting: where the
+    others' bytes were when the origin had the last load's important resource. Both are None without a ledger.
     """
 
     trial: Trial
@@ -34,6 +38,18 @@ class Seen:
     ledger: str | None = None
     folder: str | None = None
     took_s: float = 0.0
+    oracle: OracleRecord | None = None
+    waiting: OtherBytes | None = None
+
+    @property
+    def holds_bytes(self) -> bool:
+        """True if more than a record of the others had been chosen, and not sent, when the important resource came."""
+        return self.waiting is not None and self.waiting.committed + self.waiting.unsent > RECORD_BYTES
+
+    @cached_property
+    def competition(self) -> Competition:
+        """The competition of the streams in a probe of several."""
+        return Competition.of(self.events, self.page)
 
     @cached_property
     def probe(self) -> Probe | None:

@@ -1,5 +1,6 @@
 """Views of the notebooks: each is a line of code that shows a picture or a table of an experiment or a sweep."""
 
+import statistics
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -139,6 +140,11 @@ def first_byte_s(found: priolab.Sweep, value: int | Literal["auto"] | None) -> f
     word = "none" if value is None else str(value)
     (measured,) = (each["measured"] for each in _network(found)["values"] if each["value"] == word)
     return float(measured["script_first_byte_ms"]["median"]) / 1000
+
+
+def mean_first_byte_s(experiment: priolab.Experiment) -> float:
+    """Returns the mean of the script's first byte over all arms, in seconds."""
+    return statistics.fmean(each.script_first_s for each in figures(experiment).values())
 
 
 def run_again(found: priolab.Sweep) -> priolab.Experiment:

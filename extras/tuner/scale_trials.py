@@ -46,7 +46,7 @@ UNSET, TUNER = "unset", "tuner"
 _TO_CLIENT = ENDS.wire("client").device
 _URGENT = "urgent"
 _URGENT_BYTES = 30_000
-_FIRST_CLIENT_PORT = 20_000
+FIRST_CLIENT_PORT = 20_000
 _OPEN_PER_S = 1000
 _DELAY_S = 0.2
 _PAGE_LIMIT_S = 60
@@ -132,7 +132,7 @@ def measure(
     trials: dict[str, list[Trial]] = {arm: [] for arm in order}
     total = sum(group.count for group in groups)
     with places() as made, _counted_runs():
-        _shape(made, groups)
+        shape(made, groups)
         for number, arm in enumerate(order, start=1):
             report.say(f"{total:,} connections: trial {number} of {len(order)}, {arm}")
             own = folder / str(number)
@@ -154,13 +154,13 @@ def _counted_runs() -> Iterator[None]:
         _STATISTICS.write_text(before)
 
 
-def _shape(made: Places, groups: Sequence[Group]) -> None:
+def shape(made: Places, groups: Sequence[Group]) -> None:
     """Gives each connection a class of its own, whose number is the client's port. Raises StepFailed."""
     lines = [
         f"qdisc add dev {_TO_CLIENT} root handle 1: htb",
         f'filter add dev {_TO_CLIENT} parent 1: protocol ip bpf bytecode "{_TO_CLASS}"',
     ]
-    port = _FIRST_CLIENT_PORT
+    port = FIRST_CLIENT_PORT
     for group in groups:
         for _ in range(group.count):
             lines.append(f"class add dev {_TO_CLIENT} parent 1: classid 1:{port:x} htb rate {group.rate} quantum 1514")
@@ -223,7 +223,7 @@ class _Trying:
     @contextmanager
     def _client(self) -> Iterator[subprocess.Popen[str]]:
         """Starts the client, and yields it when all connections are open. Ends it. Raises StepFailed."""
-        port, classes = _FIRST_CLIENT_PORT, []
+        port, classes = FIRST_CLIENT_PORT, []
         for group in self.groups:
             classes.append(f"{group.name}:{port}:{group.count}:{group.file_bytes}")
             port += group.count

@@ -1,4 +1,4 @@
-.PHONY: tuner tuner-deb tuner-kills tuner-machines tuner-scale tuner-suites
+.PHONY: tuner tuner-bed tuner-deb tuner-kills tuner-machines tuner-scale tuner-suites
 
 tuner: environment ## build the tuner as one static program: build/priority-tuner (fetches a Go toolchain and two Go modules)
 	@.venv/bin/python -m priolab.extras.tuner.program
@@ -8,6 +8,9 @@ tuner-suites: setup-lint ## install and start the tuner's package in bare Debian
 
 tuner-deb: environment ## pack the tuner for Debian: build/priority-tuner_*.deb (needs dpkg-deb)
 	@.venv/bin/python -m priolab.extras.tuner.debian_package
+
+tuner-bed: setup ## measure the tuner's values and the waits of ten connections of 20 Mbit/s that always have data (needs root; a minute)
+	@.venv/bin/python -m priolab.extras.tuner.bed
 
 tuner-kills: setup-core-tests ## start and end priority-tuner 1,000 times, and kill it 200 times under load; writes a table of RELIABILITY.md (needs root; some minutes; KILLS=20: fewer)
 	@.venv/bin/python -m priolab.extras.tuner.tests.kills $(or $(KILLS),200)

@@ -22,8 +22,9 @@ PROGRAM = Path(__file__).with_name("priority_tuner.bpf.o")
 
 _DRAIN_NS = 10**9
 # The structures of maps.h.
-_RULE = struct.Struct("=8IQ")
+_RULE = struct.Struct("=8IQ2I")
 _DECISION = struct.Struct("=5Q16s4s9Ii4x")
+_PORTS_BYTES, _ALL = 8192, 65536
 _COUNTS, _UNLOGGED = 78, 5
 _FIRST = bytes(4)
 _EVENTS = {  # BPF_SOCK_OPS_*, <linux/bpf.h>
@@ -56,7 +57,12 @@ class Rule:
     def packed(self) -> bytes:
         """Returns `struct rule`. Decisions are logged."""
         aim = self.target_us, self.floor_bytes, self.ceiling_bytes
-        return _RULE.pack(*aim, self.port, self.dry_run, self.cautious, bool(self.namespaces), 1, self.hold_ns)
+        kinds = bool(self.port), self.dry_run, self.cautious, bool(self.namespaces), True
+        return _RULE.pack(*aim, *kinds, self.hold_ns, 0, _ALL)
+
+    def ports(self) -> bytes:
+        """Returns `struct ports`."""
+        return (1 << self.port).to_bytes(_PORTS_BYTES, "little")
 
 
 class InKernel:
@@ -70,6 +76,7 @@ class InKernel:
         self._note, self._dry_run = note, rule.dry_run
         self._loaded = Loaded(PROGRAM)
         try:
+            self._loaded.put("ports", _FIRST, rule.ports())
             self._loaded.put("rules", _FIRST, rule.packed())
             for cookie, sysctl_bytes in rule.namespaces.items():
                 self._loaded.put("sysctls", struct.pack("=Q", cookie), struct.pack("=I", sysctl_bytes))

@@ -1,7 +1,7 @@
 /* The maps of the tuner's program, sock_ops.c, and the structures in them: all that a loader needs to know.
  *
- * 1. The loader writes `rules` and, if the rule says so, `sysctls`, before it attaches the program. It may change both
- *    at any time.
+ * 1. The loader writes `rules` and, if the rule says so, `ports`, `clients` and `sysctls`, before it attaches the
+ *    program. It may change them at any time.
  * 2. The program writes `counts`, `decisions`, `connections` and `others`.
  * 3. All numbers have the machine's byte order, unless a comment says otherwise. No structure has hidden padding.
  * 4. The user's side repeats this layout: in_kernel.py, and service/.
@@ -20,12 +20,25 @@
 /* The one entry of `rules`. A program without a rule (target_us 0) tunes nothing. */
 struct rule {
 	struct aim aim; /* target_us, floor_bytes, ceiling_bytes; usual: 50000, 4096, 64 MiB */
-	__u32 port; /* the server's port; 0 for any */
+	__u32 picks_ports; /* 1: tune only connections to the server's ports in `ports` */
 	__u32 dry_run; /* 1: decide and count, but set no value */
 	__u32 cautious; /* 1: keep the rules of caution.h */
 	__u32 known_only; /* 1: tune only in namespaces that are in `sysctls`; if cautious, never exceed the value there */
 	__u32 logs; /* 1: write decisions into the ring buffer */
 	__u64 hold_ns; /* cautious: how long values must be lower before the program lowers one; usual: 10^9 */
+	__u32 picks_clients; /* 1: `clients` tells which connections are tuned, when the program first sees them */
+	__u32 share; /* of 65536 connections, how many are tuned, by a hash of the client's address and port; 65536: all */
+};
+
+/* The one entry of `ports`: a bit for each port of the server, set if connections to it are tuned. */
+struct ports {
+	__u8 bits[8192];
+};
+
+/* A key of `clients`: the first bits of an IPv6 address, or of an IPv4 address after the 96 bits of ::ffff:0:0/96. */
+struct network {
+	__u32 bits;
+	__u8 address[16];
 };
 
 /* A record of `decisions`: a value that was set, or the first one of a connection that the kernel refused. */
@@ -55,16 +68,14 @@ struct decision {
  * To restore a socket whose value is held.lowat_bytes, set held.own_bytes.
  */
 struct connection {
-	__u64 t_ns; /* the end of the last round trip; 0: the program has not seen the connection before */
-	__u64 highest_rate_bytes_s; /* the highest of the rates below so far */
+	struct acked acked; /* acked.since_ns 0: the program has not seen the connection before */
 	struct held held;
-	__u32 acked_bytes; /* all bytes acknowledged at t_ns, modulo 2^32 */
 	__u32 wait_us; /* the wait that is in counts.waits; 0: unknown */
 	__u32 sysctl_bytes; /* the sysctl, as the program last read it; 0: no limit */
 	__u16 unread; /* samples that may yet be decided without reading the socket's value and the sysctl */
 	__u8 refused; /* 1: the kernel has refused a value */
 	__u8 tuned; /* 1: a value was set */
-	__u64 acked_rate_bytes_s; /* the rate of bytes acknowledged in the last round trip; last: seldom read from memory */
+	__u32 padding;
 };
 
 /* The one entry of `counts`, for each processor. A number is the sum over all processors, and is never lost.
@@ -94,6 +105,22 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rule);
 } rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ports);
+} ports SEC(".maps");
+
+/* The longest prefix decides. A loader writes the prefix of no bits, too. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct network);
+	__type(value, __u32); /* 1: connections of these clients are tuned */
+} clients SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

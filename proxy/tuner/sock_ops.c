@@ -9,8 +9,10 @@
  * 4. If the rule is cautious (caution.h), the program reads the socket's value before it sets a value. With `known_only`
  *    a connection is not tuned until its network namespace is in the map `sysctls`. While nothing is to be set, the
  *    program reads value and sysctl only at each eighth sample, because to read them costs more than to decide.
- * 5. A decision that does not fit into the ring buffer is carried out and counted nevertheless.
- * 6. All counts are atomic additions: an interrupt may run the program again on the same processor.
+ * 5. Which ports are tuned is asked at each event, which clients when a connection is first seen. Connections that are not
+ *    tuned have no state.
+ * 6. A decision that does not fit into the ring buffer is carried out and counted nevertheless.
+ * 7. All counts are atomic additions: an interrupt may run the program again on the same processor.
  *
  * maps.h has the program's maps, and what loaders write and read there. priority_tuner.bpf.o is this file as
  * `make bpf` compiles it.
@@ -104,18 +106,6 @@ static inline __attribute__((always_inline)) __u32 acked_bytes(const volatile st
 	__u64 sacked_segments = socket->sacked_out;
 
 	return socket->bytes_acked + sacked_segments * socket->mss_cache;
-}
-
-static inline __attribute__((always_inline)) void end_round_trip(struct connection *connection, __u64 now_ns,
-								 __u32 acked)
-{
-	__s32 more = acked - connection->acked_bytes;
-
-	connection->acked_rate_bytes_s = rate_of(more > 0 ? more : 0, (now_ns - connection->t_ns) / 1000);
-	if (connection->acked_rate_bytes_s > connection->highest_rate_bytes_s)
-		connection->highest_rate_bytes_s = connection->acked_rate_bytes_s;
-	connection->acked_bytes = acked;
-	connection->t_ns = now_ns;
 }
 
 /* Reads the sysctl of the connection's network namespace, if it counts; returns true if the connection may be tuned. */
@@ -216,8 +206,8 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	seen.rtt_us = socket->srtt_us >> 3;
 	seen.delivery_rate_bytes_s =
 		delivery_rate_bytes_s(socket->rate_delivered, socket->rate_interval_us, seen.mss_bytes);
-	seen.acked_rate_bytes_s = connection->acked_rate_bytes_s;
-	seen.highest_rate_bytes_s = connection->highest_rate_bytes_s;
+	seen.acked_rate_bytes_s = connection->acked.rate_bytes_s;
+	seen.highest_rate_bytes_s = highest_rate_bytes_s(&connection->acked);
 	decide(&seen, &rule->aim, &choice);
 	if (rule->cautious ? is_due(socket, rule, connection, &choice, now_ns, &error)
 			   : is_known(socket, rule, connection) &&
@@ -231,12 +221,56 @@ static inline __attribute__((always_inline)) void decide_for(struct bpf_sock_ops
 	}
 }
 
+/* Returns true if the rule tunes connections to this port of the server. */
+static inline __attribute__((always_inline)) int is_port(const struct rule *rule, __u32 port)
+{
+	__u32 first = 0;
+	const struct ports *picked;
+
+	if (!rule->picks_ports)
+		return 1;
+	picked = bpf_map_lookup_elem(&ports, &first);
+	return picked && picked->bits[(port & 0xffff) >> 3] >> (port & 7) & 1;
+}
+
+/* Returns true if the rule tunes this client's connection. */
+static inline __attribute__((always_inline)) int is_client(const struct rule *rule,
+							   const volatile struct bpf_sock_ops *socket)
+{
+	union {
+		struct network network;
+		struct {
+			__u32 bits, address[4];
+		};
+	} client = {};
+	__u32 hash, *tuned;
+
+	client.bits = 128;
+	if (socket->family == AF_INET) {
+		client.network.address[10] = client.network.address[11] = 0xff;
+		client.address[3] = socket->remote_ip4;
+	} else {
+		client.address[0] = socket->remote_ip6[0];
+		client.address[1] = socket->remote_ip6[1];
+		client.address[2] = socket->remote_ip6[2];
+		client.address[3] = socket->remote_ip6[3];
+	}
+	hash = socket->remote_port;
+	for (int word = 0; word < 4; word++)
+		hash = (hash ^ client.address[word] ^ hash >> 15) * 0x9e3779b1;
+	if ((hash ^ hash >> 13) * 0x85ebca6b >> 16 >= rule->share)
+		return 0;
+	if (!rule->picks_clients)
+		return 1;
+	tuned = bpf_map_lookup_elem(&clients, &client);
+	return tuned && *tuned;
+}
+
 /* Begins the state of a connection that the program has not seen before. */
 static inline __attribute__((always_inline)) void meet(struct bpf_sock_ops *socket, struct connection *connection,
 						       __u64 now_ns, struct counts *counts)
 {
-	connection->t_ns = now_ns;
-	connection->acked_bytes = acked_bytes(socket);
+	begin_acked(&connection->acked, acked_bytes(socket), now_ns);
 	count(&counts->seen, 1);
 	count(&counts->values[0], 1);
 	count(&counts->waits[0], 1);
@@ -268,17 +302,22 @@ static inline __attribute__((always_inline)) struct connection *state_of(struct 
 static inline __attribute__((always_inline)) void look_at(struct bpf_sock_ops *socket, const struct rule *rule,
 							  struct counts *counts)
 {
-	struct connection *connection = state_of(socket, 1);
+	struct connection *connection = state_of(socket, 0);
 	__u64 now_ns = bpf_ktime_get_ns();
 
+	if (!connection || connection->acked.since_ns == 0) {
+		if (!is_client(rule, socket))
+			return;
+		connection = state_of(socket, 1);
+	}
 	if (!connection) {
 		count(&counts->forgotten, 1);
 		return;
 	}
-	if (connection->t_ns == 0)
+	if (connection->acked.since_ns == 0)
 		meet(socket, connection, now_ns, counts);
 	else if (socket->op == BPF_SOCK_OPS_RTT_CB)
-		end_round_trip(connection, now_ns, acked_bytes(socket));
+		note_acked(&connection->acked, acked_bytes(socket), now_ns);
 	decide_for(socket, rule, connection, now_ns, counts);
 }
 
@@ -288,14 +327,14 @@ static inline __attribute__((always_inline)) void forget(struct bpf_sock_ops *so
 	struct connection *connection = state_of(socket, 0);
 	__u64 cookie = bpf_get_socket_cookie(socket);
 
-	if (!connection || connection->t_ns == 0)
+	if (!connection || connection->acked.since_ns == 0)
 		return;
 	count(&counts->closed, 1);
 	count(&counts->values[bucket_of(connection->held.lowat_bytes)], -1);
 	count(&counts->values_bytes, -(__s64)connection->held.lowat_bytes);
 	count(&counts->waits[bucket_of(connection->wait_us)], -1);
 	count(&counts->waits_us, -(__s64)connection->wait_us);
-	connection->t_ns = 0;
+	connection->acked.since_ns = 0;
 	bpf_map_delete_elem(&others, &cookie);
 }
 
@@ -311,7 +350,7 @@ int tune(struct bpf_sock_ops *socket)
 	/* Before the port is looked at, which may have been another one when the connection began. */
 	if (socket->op == BPF_SOCK_OPS_STATE_CB && socket->args[1] == BPF_TCP_CLOSE)
 		forget(socket, numbers);
-	if (rule->aim.target_us == 0 || (rule->port != 0 && socket->local_port != rule->port))
+	if (rule->aim.target_us == 0 || !is_port(rule, socket->local_port))
 		return 1;
 	switch (socket->op) {
 	case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB:

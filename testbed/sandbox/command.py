@@ -30,7 +30,7 @@ _STEP = "sandbox"
 _EXAMPLES = """\
 examples:
   priolab sandbox RATE=10mbit DELAY=20ms --server 'python3 -m http.server 80' -- curl -sO http://server/FILE
-  priolab sandbox LOSS=2% --server 'iperf3 -s' --report -- iperf3 -c server -R
+  priolab sandbox LINK=wpt-4g LOSS=2% --server 'iperf3 -s' --report -- iperf3 -c server -R
   priolab sandbox mirror.DELAY=80ms --server ./serve --host mirror ./serve --wait-port mirror:any -- ./client
 """
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from priolab.common.errors import ScenarioError
 from priolab.netem import units
 from priolab.netem.link_options import LINK_OPTIONS, packed_traces
+from priolab.netem.link_profiles import LINK, OPTION, profile_of, with_profile
 from priolab.testbed.option_values import SEED_WORD, value_of
 from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, way_from
 
@@ -18,7 +19,7 @@ OF_LINK = tuple(_WORDS)
 """The knobs of the link and of the server's TCP."""
 
 FABRIC, SEED, AUTO = "FABRIC", "SEED", "auto"
-ALLOWED = (*OF_LINK, FABRIC, SEED)
+ALLOWED = (LINK, *OF_LINK, FABRIC, SEED)
 """All knobs of a sandbox."""
 
 LIMIT_S, WALL_LIMIT_S = 86_400.0, 600.0
@@ -34,7 +35,7 @@ def default(name: str) -> str:
     """Returns the value of a knob that is not given."""
     if name == FABRIC:
         return AUTO
-    word = SEED_WORD if name == SEED else _WORDS[name]
+    word = {**_WORDS, SEED: SEED_WORD, LINK: OPTION}[name]
     return _DEFAULTS.get(name, word.default)
 
 
@@ -65,8 +66,9 @@ def check_link(host: str, given: Mapping[str, str], hosts: Iterable[str]) -> Non
         allowed = f"HOST.NAME=VALUE with a host of {', '.join(hosts)}; the client's knobs are without a host"
         raise ScenarioError(f"{host}.{name}", value, allowed)
     for name, value in given.items():
-        if name not in LINK_OPTIONS:
-            raise ScenarioError(f"{host}.{name}", value, f"the knobs of a link: {', '.join(LINK_OPTIONS)}")
+        if name not in (LINK, *LINK_OPTIONS):
+            raise ScenarioError(f"{host}.{name}", value, f"the knobs of a link: {LINK}, {', '.join(LINK_OPTIONS)}")
+    profile_of(given.get(LINK, OPTION.default), f"{host}.{LINK}")
 
 
 def check(given: Mapping[str, str]) -> None:
@@ -79,11 +81,11 @@ def check(given: Mapping[str, str]) -> None:
 
 
 def of_way(given: Mapping[str, str]) -> dict[str, str]:
-    """Returns the knobs of a way: those given, and the values that differ from an experiment's.
+    """Returns the knobs of a way: those given, those that LINK stands for, and those that differ from an experiment's.
 
     A trace has the rate, and a guest cannot read its file: its knob holds the trace itself. Raises ScenarioError.
     """
-    knobs = _DEFAULTS | {name: value for name, value in given.items() if name in OF_LINK}
+    knobs = _DEFAULTS | {name: value for name, value in with_profile(given).items() if name in OF_LINK}
     if knobs.get("TRACE", _NONE) != _NONE and "RATE" not in given:
         del knobs["RATE"]
     return {**knobs, **packed_traces(way_from(knobs).link)}

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Self
 
 from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
+from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
 from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
@@ -219,7 +220,7 @@ class Sandbox:
         if self._room is None:
             raise StepFailed("sandbox", "run() needs `with`: with Sandbox(...) as sandbox: sandbox.run(...)")
         _check_names("run", link)
-        given = self._given | {name: str(value) for name, value in link.items()}
+        given = layered(self._given, {name: str(value) for name, value in link.items()})
         knobs.check(given)
         spec = replace(
             self._spec,

@@ -127,7 +127,14 @@ def test_server_entry_has_no_stray_keys(server: Server) -> None:
     elsewhere = ("npm", "protocol", "suites", "template", "edition")
     check_entry({name: value for name, value in entry.items() if name not in elsewhere} | own)
     for switch in _SWITCHES:
-        assert set(entry[switch]) <= {"name", "on", "off", "on_since", "off_since"}
+        assert set(entry[switch]) <= {
+            "name",
+            "on",
+            "off",
+            "on_since",
+            "off_since",
+            *(["usual"] if switch == "buffering" else []),
+        }
     assert set(entry.get("record", {})) <= {"name", "stock", "bytes", "stock_since", "bytes_since"}
     assert set(entry.get("listener", {})) <= {"name", "tls", "http1", "h2c"}
     assert set(entry.get("upstream", {})) <= {"name", "http1", "h2c"}

@@ -11,14 +11,20 @@ from priolab.experiments.setup.machine import Capability, LinkOption
 
 
 def test_names_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """`priolab list --json` has what the list for people has: scenarios, pages and sweeps."""
+    """`priolab list --json` has what the list for people has: scenarios, pages, links and sweeps."""
     assert main(["list", "--json"]) == 0
     names = json.loads(capsys.readouterr().out)
     assert names["scenarios"]["modem"]["knobs"] == {"RATE": "128kbit"}
     assert names["pages"]["maps"]
     assert main(["list"]) == 0
     said = capsys.readouterr().out
-    for kind in ("scenarios", "pages", "sweeps"):
+    assert names["links"]["wpt-dsl"] == {
+        "RATE": "1500kbit",
+        "RATE_UP": "384kbit",
+        "DELAY": "25ms",
+        "DELAY_UP": "25ms",
+    }
+    for kind in ("scenarios", "pages", "links", "sweeps"):
         assert all(name in said for name in names[kind])
     assert all(sweep["runs"] > 0 and sweep["levels"] for sweep in names["sweeps"].values())
 

@@ -235,7 +235,7 @@ def test_the_command(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     measures = "first byte, goodput and processor time (if known)"
     assert f"  The best trade-offs of {measures} are LOWAT=4096, LOWAT=16384 and LOWAT=131072.\n" in said
     told = [line for line in said.splitlines() if line.startswith("  ")]
-    assert {line.split()[0] for line in told if "LOWAT" in line} <= {"The", "Goodput", "A", "This"}
+    assert {line.split()[0] for line in told if "LOWAT" in line} <= {"The", "Its", "Goodput", "A", "This"}
     left = sorted(path.name for path in copy.iterdir() if path.name.startswith("knee"))
     assert left == ["knee-values.csv", "knee.csv", "knee.html", "knee.md", "knee.png", "knee.svg"]
 

@@ -9,6 +9,7 @@ import pytest
 
 import priolab
 from priolab.common.home import ROOT
+from priolab.experiments.sweep.instants import INSTANTS
 
 pytestmark = pytest.mark.usefixtures("guest")
 
@@ -80,7 +81,11 @@ def test_a_sweep_is_confirmed(told: dict[str, Any], here: Path, monkeypatch: pyt
     sweep = told["sweep"]
     assert [len(table.rows) for table in sweep.tables.values()] == [3, 3]
     assert any("single repetition" in note for note in sweep.notes)
-    arms = {f"again-{number}": network["knobs"] for number, network in enumerate(sweep.summary["networks"])}
+    arms = {
+        f"again-{number}-{instant}": {**network["knobs"], "JS_DELAY": instant}
+        for number, network in enumerate(sweep.summary["networks"])
+        for instant in network["values"][0]["first_byte_ms_at"]
+    }
     again = priolab.run(arms, LOWAT=16384, SEED=9, progress=lambda _: None)
     assert [kept.holds for of_network in sweep.confirm(again).values() for kept in of_network] == [True] * 4
 
@@ -101,9 +106,10 @@ def test_a_sweep(told: dict[str, Any]) -> None:
     sweep = told["sweep"]
     assert sweep.is_finished
     assert set(sweep.recommended.values()) == {"16384"}
-    assert [arm.ok for arm in sweep.arms.values()] == [1] * 8
+    made = 2 * (3 * INSTANTS + 1)
+    assert [arm.ok for arm in sweep.arms.values()] == [1] * made
     lines = repr(sweep).splitlines()
-    assert lines[0].endswith(": 8 arms")
+    assert lines[0].endswith(f": {made} arms")
     assert len(lines) == 3
 
 

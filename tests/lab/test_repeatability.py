@@ -83,7 +83,9 @@ def test_the_same_seed_gives_the_same_bytes(twice: Done, alone: Done) -> None:
 
 def test_a_run_is_the_same_alone_and_in_a_sweep(lab: Lab, alone: Done) -> None:
     """A run has the same journals, the tuner's included, alone and in a sweep, whose runs share guests."""
-    swept = lab.command_here("sweep", "FABRIC=virtual", "LOWAT=none,16384,auto", "REPEAT=2", "SEED=7", *_RANDOM)
+    swept = lab.command_here(
+        "sweep", "FABRIC=virtual", "LOWAT=none,16384,auto", "JS_DELAY=200ms", "REPEAT=2", "SEED=7", *_RANDOM
+    )
     assert swept.returncode == 0, swept.stderr
     sweep = (lab.results / "latest").resolve()
     runs = (

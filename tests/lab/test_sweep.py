@@ -15,7 +15,7 @@ from tests.support.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-_WORDS = ("FABRIC=virtual", "LOWAT=none,16384", "SERVER=nginx,h2o", "SIZE=20480", "RELOADS=0")
+_WORDS = ("FABRIC=virtual", "LOWAT=none,16384", "SERVER=nginx,h2o", "SIZE=20480", "RELOADS=0", "JS_DELAY=200ms")
 _RUNS = 6
 _SOON_S = 60.0
 

@@ -58,6 +58,8 @@ def test_the_ledger_explains_both_hops(done: Done, name: str) -> None:
     assert sum(parts_ms.values()) == pytest.approx(arm["ledger"]["wait_ms"])
     assert arm["ledger"]["explained"] >= 0.97
     assert parts_ms[Layer.BETWEEN] == pytest.approx(61.8 if _SLOW_BETWEEN[0] in _ARMS[name] else 10, abs=1)
+    spent = arm["loads"][-1]["second_cost"]
+    assert min(spent["wakeups"], spent["read_calls"], spent["write_calls"]) > 0
     assert arm["observed"]["second"]["lowat"] == (16384 if "VIA_LOWAT=16384" in _ARMS[name] else 2**32 - 1)
 
 

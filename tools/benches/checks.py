@@ -35,7 +35,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="priolab-bench-") as name:
         scratch = Path(name)
         results = scratch / "results"
-        words = ["FABRIC=virtual", f"RESULTS={results}", "LOWAT=16384,131072"]
+        words = ["FABRIC=virtual", f"RESULTS={results}", "LOWAT=16384,131072", "JS_DELAY=200ms"]
         sweep = [str(ROOT / ".venv/bin/priolab"), "sweep", *words]
         commands = {f"{repeat} runs": partial(cost_of, [*sweep, f"REPEAT={repeat}"], ROOT) for repeat in (FEW, MANY)}
         for times in (0, _TIMES):

@@ -30,7 +30,7 @@ _ROUNDS = 3
 _GUEST = "FABRIC=virtual"
 _DEFAULT = ("run", _GUEST, "LOWAT=131072")
 _MODEM = ("run", _GUEST, "SCENARIO=modem", "LOWAT=4096")
-_SWEEP = ("sweep", _GUEST, "SCENARIO=modem", "LOWAT=4096,16384", "REPEAT=4", "SAMPLE=100ms")
+_SWEEP = ("sweep", _GUEST, "SCENARIO=modem", "LOWAT=4096,16384", "JS_DELAY=200ms", "REPEAT=4", "SAMPLE=100ms")
 _FAST_LINK = {
     "DELAY": "10ms",
     "DELAY_UP": "10ms",
@@ -157,7 +157,13 @@ def _fast_lines(other: Path, scratch: Path) -> list[Line]:
     """Compares what an arm costs on a fast link: the difference between sweeps of four runs and of two, per run."""
     lines = []
     for name, knobs in FAST_ARMS.items():
-        words = ("sweep", _GUEST, "LOWAT=none,131072", *(f"{knob}={value}" for knob, value in knobs.items()))
+        words = (
+            "sweep",
+            _GUEST,
+            "LOWAT=none,131072",
+            "JS_DELAY=200ms",
+            *(f"{knob}={value}" for knob, value in knobs.items()),
+        )
         commands = {
             f"{root} {times}": _lab(root, (*words, f"REPEAT={times}"), scratch)
             for root in (_ROOT, other)

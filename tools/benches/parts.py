@@ -57,7 +57,7 @@ def parts(scenario: str, scratch: Path) -> Mapping[str, float]:
     }
     for name, variant in _VARIANTS.items():
         for repeat in (FEW, MANY):
-            grid = ("LOWAT=16384,131072", f"REPEAT={repeat}", *variant)
+            grid = ("LOWAT=16384,131072", "JS_DELAY=200ms", f"REPEAT={repeat}", *variant)
             commands[f"{name} {repeat}"] = partial(cost_of, [lab, "sweep", *words, *grid], ROOT)
     used_s = {name: cost.processor_s for name, cost in alternately(commands, _ROUNDS).items()}
     seconds = {name: run_s(used_s[f"{name} {FEW}"], used_s[f"{name} {MANY}"]) for name in _VARIANTS}

@@ -34,7 +34,7 @@ from tools.benches.parts import parts
 from tools.benches.processor_time import processor_s
 
 _CASES = ("maps", "modem")
-_GRID = ("LOWAT=none,16384,65536", "REPEAT=2", "FABRIC=virtual")
+_GRID = ("LOWAT=none,16384,65536", "JS_DELAY=200ms", "REPEAT=2", "FABRIC=virtual")
 _ARMS = 1_000_000
 _PLANNED = 100_000
 _FILED = 1000

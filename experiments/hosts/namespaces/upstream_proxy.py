@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from priolab.common.process.processes import Process
+from priolab.experiments.hosts.counting import counting
 from priolab.experiments.hosts.experiment_hosts import SECOND_PORT, Sampling
 from priolab.experiments.hosts.namespaces import front_place
 from priolab.experiments.hosts.namespaces.experiment_topology import FRONT, HOP, SECOND, TO_SECOND
@@ -13,6 +14,7 @@ from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.calibration import Calibration, Tolerance
 from priolab.netem.shaper_kind import Shaper
 from priolab.proxy.connections import ConnectionSampler
+from priolab.proxy.counters import FrontCounters
 from priolab.proxy.front import Front
 from priolab.testbed import ActiveLink, Network, end_settings
 
@@ -57,6 +59,10 @@ class SecondHop:
             sampler = ConnectionSampler(before, SECOND_PORT, folder, interval_ns)
         with sampler:
             yield Sampling(look=sampler.look)
+
+    def counting(self, server: Process) -> AbstractContextManager[FrontCounters]:
+        """Counts by this kernel what the second server does."""
+        return counting(server.pid)
 
     def capturing(self, program: str, folder: Path) -> AbstractContextManager[Sequence[Process]]:
         """Captures the packets between the fronts at both ends, into front.pcap and second.pcap."""

@@ -14,12 +14,13 @@ from collections import Counter
 from pathlib import Path
 
 from priolab.analysis.reports.markdown import Table
-from priolab.extras.gate.tests.front.gates import NAMES, gates
+from priolab.extras.gate.tests.front.gates import ALL, NAMES, gates
 from priolab.extras.gate.tests.front.scheduler import Fault
 from tools.campaigns.reliability import write
 
 _RUNS = 1000
 _BATCH = 20
+_RUNS_OF_A_GATE = sum(1 for check in ALL for _ in check.trials())
 _OF_A_FAULT = 100
 """For so many gates of the sound front, each fault has one gate."""
 
@@ -57,7 +58,8 @@ def _batch(faults: list[Fault], repeat: int, seed: int, right: Counter[Fault], m
 
 
 def _write(right: Counter[Fault], made: Counter[Fault], took_s: float) -> None:
-    told = f"{made.total()} gates by `make gates`, of ten runs in the guest each, in {took_s / 60:.0f} minutes."
+    each = f"of {_RUNS_OF_A_GATE} runs in the guest each"
+    told = f"{made.total()} gates by `make gates`, {each}, in {took_s / 60:.0f} minutes."
     rows = tuple((fault if fault in NAMES else "sound", str(count), str(right[fault])) for fault, count in made.items())
     table = Table(head=("each of", "gates:", "judged rightly:"), rows=rows).merged()
     write("gates", f"{told}\n\n{table.markdown()}\n")

@@ -101,19 +101,32 @@ func parseValue(kind kind, value string) ([]string, bool) {
 		if !strings.HasPrefix(value, "[") || !strings.HasSuffix(value, "]") {
 			return nil, false
 		}
-		return parseList(value[1 : len(value)-1])
+		return parseList(value[1:len(value)-1], unquoted)
+	case numbers:
+		if inner, isList := strings.CutPrefix(value, "["); isList {
+			inner, ends := strings.CutSuffix(inner, "]")
+			members, ok := parseList(inner, unspaced)
+			return members, ends && ok
+		}
 	}
-	return []string{strings.ReplaceAll(value, "_", "")}, !strings.ContainsAny(value, "\"' \t")
+	one, ok := unspaced(value)
+	return []string{one}, ok
 }
 
-func parseList(members string) ([]string, bool) {
+// unspaced returns a number or a word without the underscores that TOML allows between digits.
+func unspaced(value string) (string, bool) {
+	return strings.ReplaceAll(value, "_", ""), !strings.ContainsAny(value, "\"' \t[]")
+}
+
+// parseList returns the members of a list. read: reads one.
+func parseList(members string, read func(string) (string, bool)) ([]string, bool) {
 	texts := []string{}
 	for _, member := range strings.Split(members, ",") {
 		member = strings.TrimSpace(member)
 		if member == "" {
 			continue
 		}
-		one, ok := unquoted(member)
+		one, ok := read(member)
 		if !ok {
 			return nil, false
 		}

@@ -45,6 +45,8 @@ const (
 	wasSet  = "set"
 	wasDry  = "dry run"
 	refused = "refused: "
+
+	packetBuffer = 1 << 16 // as law.h says
 )
 
 var (
@@ -91,7 +93,8 @@ func (d *Decision) line() []byte {
 func (d *Decision) String() string {
 	rate, old, outcome := "rate unknown", "unset", ""
 	if d.Rate != 0 {
-		rate = fmt.Sprintf("%.0f kB/s", float64(d.Rate)/1000)
+		wait := float64(d.New+packetBuffer) / float64(d.Rate)
+		rate = fmt.Sprintf("expected wait %.0f ms at %.0f kB/s", wait*1000, float64(d.Rate)/1000)
 	}
 	if d.Old != 0 {
 		old = fmt.Sprint(d.Old)

@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"math"
+	"net/netip"
 	"os"
 
 	"github.com/cilium/ebpf"
@@ -18,6 +20,7 @@ const (
 	holdNs      = 1e9 // as maps.h says
 	buckets     = 32
 	reasons     = 6
+	wholeShare  = 1 << 16 // as maps.h says
 )
 
 //go:embed priority_tuner.bpf.o
@@ -25,8 +28,9 @@ var object []byte
 
 // rule is struct rule of maps.h.
 type rule struct {
-	TargetUs, Floor, Ceiling, Port, DryRun, Cautious, KnownOnly, Logs uint32
-	HoldNs                                                            uint64
+	TargetUs, Floor, Ceiling, PicksPorts, DryRun, Cautious, KnownOnly, Logs uint32
+	HoldNs                                                                  uint64
+	PicksClients, Share                                                     uint32
 }
 
 // counts is struct counts of maps.h.
@@ -58,13 +62,16 @@ func (c *counts) add(more *counts) {
 
 // connection is struct connection of maps.h.
 type connection struct {
-	TNs, HighestRate           uint64
-	LowNs                      uint64
-	LowBytes, Own, Lowat, Last uint32
-	AckedBytes, WaitUs, Sysctl uint32
-	Unread                     uint16
-	Refused, Tuned             uint8
-	AckedRate                  uint64
+	SpanNs                                      [3]uint64
+	SinceNs, AckedRate, HighestRate, BeforeRate uint64
+	SpanBytes                                   [3]uint32
+	AllBytes                                    uint32
+	LowNs                                       uint64
+	LowBytes, Own, Lowat, Last                  uint32
+	WaitUs, Sysctl                              uint32
+	Unread                                      uint16
+	Refused, Tuned                              uint8
+	_                                           uint32
 }
 
 // program is the program in the kernel with its maps, one for each cgroup. It is unloaded when this process ends.
@@ -131,20 +138,106 @@ func (p *program) attach(folder *os.File) (*link.RawLink, error) {
 // order writes the settings for the program; they apply at once.
 func (p *program) order(settings *Settings) error {
 	one := rule{
-		TargetUs:  uint32(settings.Target.Microseconds()),
-		Floor:     settings.Floor,
-		Ceiling:   ceilingBytes,
-		Port:      uint32(settings.Port),
-		DryRun:    bit(settings.DryRun),
-		Cautious:  1,
-		KnownOnly: bit(settings.Ceiling == 0),
-		Logs:      bit(settings.Log != "" || !settings.Quiet),
-		HoldNs:    holdNs,
+		TargetUs:     uint32(settings.Target.Microseconds()),
+		Floor:        settings.Floor,
+		Ceiling:      ceilingBytes,
+		PicksPorts:   bit(settings.Ports != nil || settings.ExceptPorts != nil),
+		DryRun:       bit(settings.DryRun),
+		Cautious:     1,
+		KnownOnly:    bit(settings.Ceiling == 0),
+		Logs:         bit(settings.Log != "" || !settings.Quiet),
+		HoldNs:       holdNs,
+		PicksClients: bit(settings.Clients != nil || settings.ExceptClients != nil),
+		Share:        uint32(math.Ceil(settings.Share / 100 * wholeShare)),
 	}
 	if settings.Ceiling != 0 {
 		one.Ceiling = settings.Ceiling
 	}
+	if err := p.Maps["ports"].Put(uint32(0), settings.portBits()); err != nil {
+		return err
+	}
+	if err := p.orderClients(settings); err != nil {
+		return err
+	}
 	return p.Maps["rules"].Put(uint32(0), &one)
+}
+
+// portBits returns a bit for each port, which is set if connections to it are tuned.
+func (s *Settings) portBits() *[1 << 13]byte {
+	bits := new([1 << 13]byte)
+	if s.Ports == nil {
+		for at := range bits {
+			bits[at] = 0xff
+		}
+	}
+	for _, port := range s.Ports {
+		bits[port>>3] |= 1 << (port & 7)
+	}
+	for _, port := range s.ExceptPorts {
+		bits[port>>3] &^= 1 << (port & 7)
+	}
+	return bits
+}
+
+// network is struct network of maps.h.
+type network struct {
+	Bits    uint32
+	Address [16]byte
+}
+
+func networkOf(prefix netip.Prefix) network {
+	bits := prefix.Bits()
+	if prefix.Addr().Is4() {
+		bits += 96
+	}
+	return network{uint32(bits), prefix.Addr().As16()}
+}
+
+func (n network) String() string {
+	address := netip.AddrFrom16(n.Address).Unmap()
+	return netip.PrefixFrom(address, int(n.Bits)-(128-address.BitLen())).String()
+}
+
+// networks returns whether the connections of each network are tuned, unless a longer prefix says otherwise.
+func (s *Settings) networks() map[network]uint32 {
+	found := map[network]uint32{{}: bit(s.Clients == nil)}
+	for _, each := range s.Clients {
+		found[networkOf(each)] = 1
+		for _, except := range s.ExceptClients {
+			if except.Overlaps(each) && except.Bits() <= each.Bits() {
+				found[networkOf(each)] = 0
+			}
+		}
+	}
+	for _, each := range s.ExceptClients {
+		found[networkOf(each)] = 0
+	}
+	return found
+}
+
+// orderClients writes the networks, and then takes away those that are no longer there.
+func (p *program) orderClients(settings *Settings) error {
+	wanted := settings.networks()
+	for each, tuned := range wanted {
+		if err := p.Maps["clients"].Put(each, tuned); err != nil {
+			return err
+		}
+	}
+	var one network
+	var tuned uint32
+	gone := []network{}
+	all := p.Maps["clients"].Iterate()
+	for all.Next(&one, &tuned) {
+		if _, stays := wanted[one]; !stays {
+			gone = append(gone, one)
+		}
+	}
+	for _, each := range gone {
+		if err := p.Maps["clients"].Delete(each); err != nil {
+			return err
+		}
+	}
+	return all.Err()
 }
 
 func bit(is bool) uint32 {

@@ -55,10 +55,11 @@ type who struct {
 	peerPort, port uint32
 }
 
-// recent is a connection about which a line was printed less than a second ago. last: the last change since the line.
+// recent is a connection about which a line was printed less than a second ago. told: the line's value. last: the last
+// change since the line.
 type recent struct {
 	until uint64
-	old   uint32
+	told  uint32
 	last  *Decision
 }
 
@@ -79,11 +80,8 @@ func (p *printer) note(decision *Decision) {
 		p.say("%s", decision)
 	case known == nil:
 		p.say("%s", decision)
-		p.recent[key] = &recent{until: decision.TNs + uint64(betweenLines)}
+		p.recent[key] = &recent{decision.TNs + uint64(betweenLines), decision.New, nil}
 	default:
-		if known.last == nil {
-			known.old = decision.Old
-		}
 		known.last = decision
 	}
 }
@@ -97,15 +95,10 @@ func (p *printer) look(nowNs uint64) {
 			continue
 		}
 		delete(p.recent, key)
-		if known.last != nil && differs(known.old, known.last.New) {
-			known.last.Old = known.old
+		if known.last != nil && known.last.New != known.told {
+			known.last.Old = known.told
 			p.say("%s", known.last)
-			p.recent[key] = &recent{until: nowNs + uint64(betweenLines)}
+			p.recent[key] = &recent{nowNs + uint64(betweenLines), known.last.New, nil}
 		}
 	}
-}
-
-// differs tells whether a change is worth a line: more than an eighth of the old value.
-func differs(old, new uint32) bool {
-	return max(old, new)-min(old, new) > old/8
 }

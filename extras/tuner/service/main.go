@@ -50,7 +50,9 @@ func main() {
 	if err == nil {
 		return
 	}
-	complain("%v", err)
+	if err.Error() != "" {
+		complain("%v", err)
+	}
 	code := failed
 	if known := new(problem); errors.As(err, &known) {
 		code = known.code
@@ -141,8 +143,8 @@ func setOptions(words []string, into *Settings) error {
 	if err != nil {
 		return err
 	}
-	cgroups := into.Cgroups
-	into.Cgroups = nil
+	file := *into // lists of the command line take the place of those in the file
+	into.Cgroups, into.Ports, into.ExceptPorts, into.Clients, into.ExceptClients = nil, nil, nil, nil, nil
 	for _, each := range given {
 		if each.name == "ceiling" {
 			into.ceilingAt = "--"
@@ -151,10 +153,18 @@ func setOptions(words []string, into *Settings) error {
 			return refusal("--"+each.name, each.value, each.allowed)
 		}
 	}
-	if into.Cgroups == nil { // those on the command line take the place of those in the file
-		into.Cgroups = cgroups
-	}
+	into.Cgroups = either(into.Cgroups, file.Cgroups)
+	into.Ports, into.ExceptPorts = either(into.Ports, file.Ports), either(into.ExceptPorts, file.ExceptPorts)
+	into.Clients = either(into.Clients, file.Clients)
+	into.ExceptClients = either(into.ExceptClients, file.ExceptClients)
 	return nil
+}
+
+func either[T any](given, otherwise []T) []T {
+	if given == nil {
+		return otherwise
+	}
+	return given
 }
 
 type option struct {
@@ -162,14 +172,20 @@ type option struct {
 	value string
 }
 
-// options returns the options among the words, each with its value. --NAME VALUE and --NAME=VALUE are the same.
+// options returns the options among the words, each with its value. --NAME VALUE and --NAME=VALUE are the same. --no-NAME
+// is a flag's value false.
 func options(words []string) ([]option, error) {
 	known := append([]entry{{name: "config", value: "FILE"}, {name: "help", kind: flag}}, entries...)
 	found := []option{}
 	for at := 0; at < len(words); at++ {
 		name, value, has := strings.Cut(strings.TrimPrefix(words[at], "--"), "=")
 		one := option{value: value}
+		flagOff, isOff := strings.CutPrefix(name, "no-")
 		for _, each := range known {
+			if isOff && each.kind == flag && each.name == flagOff {
+				name = flagOff
+				one.value = "false"
+			}
 			if "--"+name == "--"+each.name && strings.HasPrefix(words[at], "--") {
 				one.entry = each
 			}
@@ -179,8 +195,9 @@ func options(words []string) ([]option, error) {
 			return nil, wrongly("%s is not an option; see priority-tuner --help", words[at])
 		case one.kind == flag && has:
 			return nil, wrongly("--%s takes no value", name)
-		case one.kind == flag:
+		case one.kind == flag && one.value == "":
 			one.value = "true"
+		case one.kind == flag:
 		case !has && at+1 == len(words):
 			return nil, wrongly("--%s needs a value: --%s %s", name, name, one.entry.value)
 		case !has:
@@ -197,6 +214,9 @@ func checkConfig(words []string) error {
 		return wrongly("name one file: priority-tuner check-config FILE")
 	}
 	settings := defaults()
+	if about, err := os.Stat(words[0]); err == nil && !about.Mode().IsRegular() {
+		return wrongly("%s is not a file", words[0])
+	}
 	if err := readConfig(words[0], &settings); err != nil {
 		return err
 	}
@@ -214,9 +234,11 @@ func help() string {
        priority-tuner --version | --help
 
 run tunes TCP_NOTSENT_LOWAT of the connections that the servers of cgroups accept, until SIGTERM or SIGINT.
-status shows what the tuners of this machine do. check-config checks a configuration file.
+status shows what the tuners of this machine do; its exit code is 3 if there is none. check-config checks a configuration
+file.
 
-options of run; each is also a key of the configuration file, with _ for - (cgroups = ["PATH", ...]):
+options of run; each is also a key of the configuration file, with _ for - (cgroups = ["PATH", ...], clients,
+except_ports and except_clients are lists; --no-NAME is NAME = false):
   --config FILE                    read settings from FILE; options have precedence; SIGHUP reads FILE again
 `
 	for _, each := range entries {

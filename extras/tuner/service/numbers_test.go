@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"unsafe"
@@ -16,6 +18,7 @@ func TestLayout(t *testing.T) {
 	}
 	for name, size := range map[string]uintptr{
 		"rules": unsafe.Sizeof(rule{}), "counts": unsafe.Sizeof(counts{}), "connections": unsafe.Sizeof(connection{}),
+		"ports": 1 << 13,
 	} {
 		if got := spec.Maps[name].ValueSize; uintptr(got) != size {
 			t.Errorf("%s: the program has %d bytes, this process %d", name, got, size)
@@ -59,8 +62,31 @@ func TestExposition(t *testing.T) {
 	}
 }
 
-func TestDiffers(t *testing.T) {
-	if differs(8000, 9000) || !differs(8000, 9001) || !differs(8000, 6999) || differs(8000, 7000) {
-		t.Error("an eighth of the old value is the limit")
+// In a bar, numbers are taken to lie evenly.
+func TestPercentiles(t *testing.T) {
+	of := [buckets]int64{0: 7, 11: 99, 12: 1}
+	want := map[string]int64{"50": 1023 + 518, "90": 1023 + 931, "99": 2047}
+	if got := percentiles(&of); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if got := percentiles(&[buckets]int64{0: 7}); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A line names the value before, which the line before has told, and the wait that follows from its own numbers.
+func TestLines(t *testing.T) {
+	lines := []string{}
+	p := printer{say: func(form string, values ...any) { lines = append(lines, fmt.Sprintf(form, values...)) }, recent: map[who]*recent{}}
+	for at, each := range [][2]uint32{{0, 1000}, {1000, 3000}, {3000, 4000}} {
+		p.note(&Decision{TNs: uint64(at), Peer: "::1", Old: each[0], New: each[1], Rate: 1_000_000, Why: "rate", Outcome: wasSet})
+	}
+	p.look(1<<64 - 1)
+	want := []string{
+		"::1 port 0: LOWAT unset -> 1000 bytes (rate; expected wait 67 ms at 1000 kB/s, rtt 0.0 ms, cwnd 0)",
+		"::1 port 0: LOWAT 1000 -> 4000 bytes (rate; expected wait 70 ms at 1000 kB/s, rtt 0.0 ms, cwnd 0)",
+	}
+	if !reflect.DeepEqual(lines, want) {
+		t.Errorf("got %q", lines)
 	}
 }

@@ -20,7 +20,11 @@ const (
 // it was not set.
 type Settings struct {
 	Cgroups       []string
-	Port          uint16
+	Ports         []uint16
+	ExceptPorts   []uint16
+	Clients       []netip.Prefix
+	ExceptClients []netip.Prefix
+	Share         float64 // in percent
 	Target        time.Duration
 	Floor         uint32
 	Ceiling       uint32
@@ -35,7 +39,7 @@ type Settings struct {
 }
 
 func defaults() Settings {
-	return Settings{Target: 50 * time.Millisecond, Floor: 4096}
+	return Settings{Target: 50 * time.Millisecond, Floor: 4096, Share: 100, Restore: true}
 }
 
 // kind is how a value is written in the configuration file.
@@ -46,10 +50,12 @@ const (
 	number
 	flag
 	list
+	numbers
 )
 
 func (k kind) String() string {
-	return [...]string{"a text in double quotes", "a whole number", "true or false", `a list, such as ["A", "B"]`}[k]
+	return [...]string{"a text in double quotes", "a whole number", "true or false", `a list, such as ["A", "B"]`,
+		"a whole number, or a list, such as [443, 8443]"}[k]
 }
 
 // entry is one setting. name: the option without its dashes; in the configuration file, dashes are underscores. set:
@@ -62,10 +68,11 @@ type entry struct {
 
 // key returns the setting's name in the configuration file.
 func (e entry) key() string {
-	if e.kind == list {
-		return e.name + "s"
+	name := strings.ReplaceAll(e.name, "-", "_")
+	if e.kind == list || e.name == "except-port" {
+		return name + "s"
 	}
-	return strings.ReplaceAll(e.name, "-", "_")
+	return name
 }
 
 var entries = []entry{
@@ -81,11 +88,21 @@ var entries = []entry{
 			s.Cgroups = append(s.Cgroups, clean)
 			return filepath.IsAbs(given)
 		}},
-	{"port", "N", "tune only connections to this port of the server (default: any)", "1 to 65535", number,
+	{"port", "N", "tune only connections to this port of the server (default: any); may be given more than once",
+		"1 to 65535", numbers, func(s *Settings, given string) bool { return addPort(given, &s.Ports) }},
+	{"except-port", "N", "do not tune connections to this port; may be given more than once", "1 to 65535", numbers,
+		func(s *Settings, given string) bool { return addPort(given, &s.ExceptPorts) }},
+	{"client", "NETWORK", "tune only connections of clients in this network (default: any); may be given more than once",
+		allowedNetwork, list, func(s *Settings, given string) bool { return addNetwork(given, &s.Clients) }},
+	{"except-client", "NETWORK", "do not tune connections of clients in this network; may be given more than once",
+		allowedNetwork, list, func(s *Settings, given string) bool { return addNetwork(given, &s.ExceptClients) }},
+	{"share", "PERCENT", "tune only this share of the connections, chosen by the client's address and port (default: 100%)",
+		"more than 0% and at most 100%, with the percent sign", text,
 		func(s *Settings, given string) bool {
-			n, err := strconv.ParseUint(given, 10, 16)
-			s.Port = uint16(n)
-			return err == nil && n > 0
+			digits, isPercent := strings.CutSuffix(given, "%")
+			var err error
+			s.Share, err = strconv.ParseFloat(digits, 64)
+			return err == nil && isPercent && s.Share > 0 && s.Share <= 100
 		}},
 	{"target-delay", "TIME", "longest time that a byte should wait in the send queue (default: 50ms)",
 		"a time from 1ms to 10s", text,
@@ -101,7 +118,8 @@ var entries = []entry{
 		func(s *Settings, given string) bool { return parseBytes(given, mostBytes, &s.Ceiling) }},
 	{"dry-run", "", "compute values, but set none", "true or false", flag,
 		func(s *Settings, given string) bool { return parseFlag(given, &s.DryRun) }},
-	{"restore", "", "at the end, give open connections the value that they had before the tuner", "true or false", flag,
+	{"restore", "", "at the end, give open connections the value that they had before the tuner (default; see --no-restore)",
+		"true or false", flag,
 		func(s *Settings, given string) bool { return parseFlag(given, &s.Restore) }},
 	{"wait", "", "wait for cgroups that do not exist yet or that another tuner has, instead of ending with an error", "true or false", flag,
 		func(s *Settings, given string) bool { return parseFlag(given, &s.Wait) }},
@@ -118,6 +136,28 @@ var entries = []entry{
 			s.MetricsListen = given
 			return err == nil && where.Addr().IsLoopback()
 		}},
+}
+
+const allowedNetwork = "an address or a network, such as 10.0.0.0/8 or fd00::/8"
+
+func addPort(given string, to *[]uint16) bool {
+	n, err := strconv.ParseUint(given, 10, 16)
+	*to = append(*to, uint16(n))
+	return err == nil && n > 0
+}
+
+// addNetwork refuses a network that has bits set after its prefix: it could be meant for another one.
+func addNetwork(given string, to *[]netip.Prefix) bool {
+	network, err := netip.ParsePrefix(given)
+	if err != nil {
+		address, wrong := netip.ParseAddr(given)
+		if wrong != nil || address.Zone() != "" {
+			return false
+		}
+		network = netip.PrefixFrom(address, address.BitLen())
+	}
+	*to = append(*to, network)
+	return network == network.Masked() && !network.Addr().Is4In6()
 }
 
 func parseBytes(given string, most uint64, into *uint32) bool {

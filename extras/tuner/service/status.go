@@ -32,7 +32,12 @@ type state struct {
 	Unlogged  uint64            `json:"unlogged"`
 	Values    []bar             `json:"lowat_bytes"`
 	Waits     []bar             `json:"expected_wait_us"`
+
+	ValuePercentiles map[string]int64 `json:"lowat_bytes_percentiles"`
+	WaitPercentiles  map[string]int64 `json:"expected_wait_us_percentiles"`
 }
+
+var percents = []int64{50, 90, 99}
 
 // bar is a part of a histogram: connections with a number from `from` to `to`.
 type bar struct {
@@ -54,15 +59,19 @@ func status(words []string) error {
 		return impossibly("the kernel does not tell its programs: %v", reason(err))
 	}
 	if asJSON {
-		return json.NewEncoder(os.Stdout).Encode(states)
-	}
-	if len(states) == 0 {
+		err = json.NewEncoder(os.Stdout).Encode(states)
+	} else if len(states) == 0 {
 		fmt.Println("no tuner is at work on this machine")
 	}
 	for at := range states {
-		states[at].print()
+		if !asJSON {
+			states[at].print()
+		}
 	}
-	return nil
+	if len(states) == 0 && err == nil {
+		return &problem{code: impossible} // it has been said
+	}
+	return err
 }
 
 // states finds the tuner's programs in the kernel.
@@ -131,6 +140,8 @@ func stateOf(id ebpf.ProgramID) (*state, error) {
 	maps, _ := info.MapIDs()
 	var ordered rule
 	var numbers counts
+	var ports [1 << 13]byte
+	only, except := []string{}, []string{}
 	known := 0
 	for _, each := range maps {
 		one, err := ebpf.NewMapFromID(each)
@@ -145,6 +156,10 @@ func stateOf(id ebpf.ProgramID) (*state, error) {
 		case about != nil && about.Name == "counts" && size == unsafe.Sizeof(numbers):
 			known++
 			numbers, err = counted(one)
+		case about != nil && about.Name == "ports" && size == unsafe.Sizeof(ports):
+			err = one.Lookup(uint32(0), &ports)
+		case about != nil && about.Name == "clients" && one.KeySize() == uint32(unsafe.Sizeof(network{})):
+			only, except, err = networksIn(one)
 		}
 		one.Close()
 		if err != nil {
@@ -154,7 +169,51 @@ func stateOf(id ebpf.ProgramID) (*state, error) {
 	if known != 2 {
 		return nil, nil // another program of this name, or another version of this one
 	}
-	return stateFrom(uint32(id), &ordered, &numbers), nil
+	made := stateFrom(uint32(id), &ordered, &numbers)
+	if ordered.PicksPorts != 0 {
+		made.addPorts(&ports)
+	}
+	if ordered.PicksClients != 0 {
+		made.Settings["clients"], made.Settings["except_clients"] = only, except
+	}
+	return made, nil
+}
+
+// networksIn returns the networks whose clients are tuned, and those whose are not; the network of all is not named.
+func networksIn(clients *ebpf.Map) (only, except []string, err error) {
+	var one network
+	var tuned uint32
+	only, except = []string{}, []string{}
+	all := clients.Iterate()
+	for all.Next(&one, &tuned) {
+		to := &except
+		if tuned != 0 {
+			to = &only
+		}
+		if one.Bits > 0 {
+			*to = append(*to, one.String())
+		}
+	}
+	sort.Strings(only)
+	sort.Strings(except)
+	return only, except, all.Err()
+}
+
+// addPorts names the ports that are tuned or, if these are fewer, those that are not.
+func (s *state) addPorts(bits *[1 << 13]byte) {
+	lists := [2][]int{{}, {}}
+	for port := 1; port < 1<<16; port++ {
+		tuned := bits[port>>3] >> (port & 7) & 1
+		lists[tuned] = append(lists[tuned], port)
+	}
+	if len(lists[0]) < len(lists[1]) {
+		s.Settings["except_ports"] = lists[0]
+		return
+	}
+	s.Settings["ports"] = lists[1]
+	if len(lists[1]) == 1 {
+		s.Settings["port"] = lists[1][0]
+	}
 }
 
 func stateFrom(id uint32, ordered *rule, numbers *counts) *state {
@@ -162,10 +221,11 @@ func stateFrom(id uint32, ordered *rule, numbers *counts) *state {
 		Program: id, Open: numbers.Seen - numbers.Closed, Seen: numbers.Seen, Tuned: numbers.Tuned, Refused: numbers.Refused,
 		Forgotten: numbers.Forgotten, Unlogged: numbers.Unlogged, Decided: map[string]uint64{},
 		Values: bars(&numbers.Values), Waits: bars(&numbers.Waits),
+		ValuePercentiles: percentiles(&numbers.Values), WaitPercentiles: percentiles(&numbers.Waits),
 		Settings: map[string]any{
 			"target_delay": (time.Duration(ordered.TargetUs) * time.Microsecond).String(), "floor": ordered.Floor,
-			"ceiling": ordered.Ceiling, "port": ordered.Port, "dry_run": ordered.DryRun != 0,
-			"keeps_sysctl": ordered.KnownOnly != 0,
+			"ceiling": ordered.Ceiling, "port": 0, "dry_run": ordered.DryRun != 0,
+			"keeps_sysctl": ordered.KnownOnly != 0, "share": fmt.Sprintf("%.4g%%", float64(ordered.Share)/wholeShare*100),
 		},
 	}
 	for at, number := range numbers.Decisions {
@@ -184,6 +244,26 @@ func bars(of *[buckets]int64) []bar {
 	return all
 }
 
+// percentiles returns, by percent, a number that so many of the connections do not exceed; in a bar, numbers are taken to
+// lie evenly. Connections without a number do not count; if no others are open, the map is empty.
+func percentiles(of *[buckets]int64) map[string]int64 {
+	found, total := map[string]int64{}, int64(0)
+	for _, number := range of[1:] {
+		total += number
+	}
+	for _, percent := range percents {
+		rest := (total*percent + 99) / 100
+		for at := 1; at < buckets && rest > 0; at++ {
+			if rest <= of[at] {
+				width := int64(1) << at >> 1
+				found[fmt.Sprint(percent)] = width - 1 + (width*rest+of[at]-1)/of[at]
+			}
+			rest -= of[at]
+		}
+	}
+	return found
+}
+
 func (s *state) print() {
 	where := s.Cgroup
 	if where == "" {
@@ -197,8 +277,13 @@ func (s *state) print() {
 			fmt.Print(each.text)
 		}
 	}
-	if s.Settings["port"] != uint32(0) {
-		fmt.Printf(", port %v", s.Settings["port"])
+	for _, each := range []string{"ports", "except_ports", "clients", "except_clients"} {
+		if list := fmt.Sprint(s.Settings[each]); s.Settings[each] != nil && list != "[]" {
+			fmt.Printf(", %s %s", strings.ReplaceAll(each, "_", " "), strings.Trim(list, "[]"))
+		}
+	}
+	if share := s.Settings["share"]; share != "100%" {
+		fmt.Printf(", share %v", share)
 	}
 	sum, parts := uint64(0), []string{}
 	for why, number := range s.Decided {
@@ -213,10 +298,26 @@ func (s *state) print() {
 		fmt.Printf(" (%s)", strings.Join(parts, ", "))
 	}
 	fmt.Printf("; refused %d, no memory for %d, not logged %d\n", s.Refused, s.Forgotten, s.Unlogged)
-	draw("value in bytes", "none set", s.Values, func(n int64) string { return fmt.Sprint(n) })
-	draw("expected wait", "unknown", s.Waits, func(n int64) string {
+	bytes := func(n int64) string { return fmt.Sprint(n) }
+	wait := func(n int64) string {
 		return (time.Duration(n) * time.Microsecond).Round(10 * time.Microsecond).String()
-	})
+	}
+	draw("value in bytes", "none set", s.Values, bytes)
+	drawPercentiles(s.ValuePercentiles, bytes)
+	draw("expected wait", "unknown", s.Waits, wait)
+	drawPercentiles(s.WaitPercentiles, wait)
+}
+
+func drawPercentiles(of map[string]int64, text func(int64) string) {
+	parts := []string{}
+	for _, percent := range percents {
+		if number, known := of[fmt.Sprint(percent)]; known {
+			parts = append(parts, fmt.Sprintf("%d%% at most %s", percent, text(number)))
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Printf("  percentiles, about: %s\n", strings.Join(parts, ", "))
+	}
 }
 
 // draw prints a histogram. none: the name of the bar of 0.

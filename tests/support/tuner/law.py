@@ -1,5 +1,6 @@
 """The tuner's law in Python, with which tests compare law.h. law.h has the reasons of its rules."""
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from priolab.common.formats.decisions import Decision, Why
@@ -14,6 +15,9 @@ _REACTION_US = 1000
 _MOST = 2**64 - 1
 _LONGEST_US = 2**31 - 1
 _US_PER_S = 10**6
+_RATE_NS = 10**8
+_HIGHEST_NS = 10**9
+_WORD = 2**32
 
 
 class Seen(NamedTuple):
@@ -41,6 +45,46 @@ class Choice(NamedTuple):
     rate_bytes_s: int
     lowat_bytes: int
     why: Why
+
+
+@dataclass(kw_only=True)
+class Acked:
+    """`struct acked`. Numbers of bytes are modulo 2^32."""
+
+    span_ns: list[int] = field(default_factory=lambda: [0, 0, 0])
+    since_ns: int = 0
+    rate_bytes_s: int = 0
+    highest_bytes_s: int = 0
+    before_bytes_s: int = 0
+    span_bytes: list[int] = field(default_factory=lambda: [0, 0, 0])
+    all_bytes: int = 0
+
+    def begin(self, all_bytes: int, now_ns: int) -> None:
+        """Begin the measurement, when the client has acknowledged all_bytes."""
+        self.span_ns, self.since_ns = [now_ns] * 3, now_ns
+        self.span_bytes, self.all_bytes = [all_bytes] * 3, all_bytes
+        self.rate_bytes_s = self.highest_bytes_s = self.before_bytes_s = 0
+
+    def note(self, all_bytes: int, now_ns: int) -> None:
+        """Note the end of a round trip."""
+        if 0 < (all_bytes - self.all_bytes) % _WORD < _WORD // 2:
+            self.all_bytes = all_bytes
+        if now_ns - self.span_ns[0] >= _RATE_NS:
+            self.span_ns = [now_ns, *self.span_ns[:2]]
+            self.span_bytes = [self.all_bytes, *self.span_bytes[:2]]
+        self.rate_bytes_s, longer = (self._rate_since(span, now_ns) for span in (1, 2))
+        if now_ns - self.since_ns >= _HIGHEST_NS:
+            self.since_ns, self.before_bytes_s, self.highest_bytes_s = now_ns, self.highest_bytes_s, 0
+        self.highest_bytes_s = max(self.highest_bytes_s, min(self.rate_bytes_s, 4 * longer))
+
+    def _rate_since(self, span: int, now_ns: int) -> int:
+        size_bytes = (self.all_bytes - self.span_bytes[span]) % _WORD
+        return rate_of(size_bytes, max(now_ns - self.span_ns[span], _RATE_NS) // 1000)
+
+    @property
+    def highest_rate_bytes_s(self) -> int:
+        """The highest rate of the last second or two."""
+        return max(self.highest_bytes_s, self.before_bytes_s)
 
 
 def decide(seen: Seen, aim: Aim) -> Choice:

@@ -14,7 +14,7 @@ from pathlib import Path
 from priolab.common.formats.decisions import Why
 from priolab.proxy.tuner.libbpf import CannotTune, Loaded
 from tests.support.tuner.caution import HOLD_NS, Held, bound
-from tests.support.tuner.law import Aim, Seen, decide
+from tests.support.tuner.law import Acked, Aim, Seen, decide
 
 SOURCE = """
 #include <linux/bpf.h>
@@ -28,12 +28,16 @@ struct record {
     __u64 now_ns;
     __u32 has_bytes, due_bytes;
     struct choice choice;
+    struct acked acked;
+    __u64 highest_bytes_s;
+    __u32 all_bytes, padding;
 };
 SEC("syscall") int law(struct record *r)
 {
     struct seen seen = r->seen;
     struct aim aim = r->aim;
     struct held held = r->held;
+    struct acked acked = r->acked;
     struct choice choice;
     decide(&seen, &aim, &choice);
     notice(&held, r->has_bytes, 0);
@@ -47,6 +51,19 @@ SEC("syscall") int law(struct record *r)
     r->choice.rate_bytes_s = choice.rate_bytes_s;
     r->choice.lowat_bytes = choice.lowat_bytes;
     r->choice.why = choice.why;
+    note_acked(&acked, r->all_bytes, r->now_ns);
+    r->acked.span_ns[0] = acked.span_ns[0];
+    r->acked.span_ns[1] = acked.span_ns[1];
+    r->acked.span_ns[2] = acked.span_ns[2];
+    r->acked.since_ns = acked.since_ns;
+    r->acked.rate_bytes_s = acked.rate_bytes_s;
+    r->acked.highest_bytes_s = acked.highest_bytes_s;
+    r->acked.before_bytes_s = acked.before_bytes_s;
+    r->acked.span_bytes[0] = acked.span_bytes[0];
+    r->acked.span_bytes[1] = acked.span_bytes[1];
+    r->acked.span_bytes[2] = acked.span_bytes[2];
+    r->acked.all_bytes = acked.all_bytes;
+    r->highest_bytes_s = highest_rate_bytes_s(&acked);
     return 0;
 }
 char licence[] SEC("license") = "Dual MIT/GPL";
@@ -56,7 +73,7 @@ char licence[] SEC("license") = "Dual MIT/GPL";
 WHYS = (Why.UNKNOWN, Why.FLOOR, Why.RATE, Why.CEILING, Why.SYSCTL, Why.SERVER)
 """By the number that the program gives."""
 
-_RECORD = struct.Struct("=3Q3I4x4IQ4IQ2IQ2I")
+_RECORD = struct.Struct("=3Q3I4x4IQ4IQ2IQ2I7Q4IQI4x")
 _MOST_BYTES = 2**31 - 1
 
 
@@ -93,7 +110,11 @@ def inputs(count: int, seed: int = 1) -> bytes:
         own, lowat = chance.choice([0, number(_MOST_BYTES)]), chance.choice([0, number(_MOST_BYTES)])
         held = [low_ns, number(_MOST_BYTES), own, lowat, number(_MOST_BYTES)]
         has = chance.choice([lowat or own, lowat or own, number(_MOST_BYTES)])
-        return _RECORD.pack(*rates, *packets, *aim, *held, 10**9 + number(2 * HOLD_NS), has, 0, 0, 0, 0)
+        now_ns = 10**9 + number(2 * HOLD_NS)
+        ends = sorted((max(0, now_ns - number(10**9)) for _ in range(3)), reverse=True)
+        past = [*ends, max(0, now_ns - number(2 * 10**9)), *(number(2**64 - 1) for _ in range(3))]
+        sizes = [number(2**32 - 1) for _ in range(5)]
+        return _RECORD.pack(*rates, *packets, *aim, *held, now_ns, has, 0, 0, 0, 0, *past, *sizes[:4], 0, sizes[4])
 
     return b"".join(record() for _ in range(count))
 
@@ -105,7 +126,7 @@ def expected(records: bytes) -> bytes:
 
 def _completed(numbers: tuple[int, ...]) -> bytes:
     known, (target, floor, ceiling, sysctl), state = numbers[:6], numbers[6:10], numbers[10:15]
-    now_ns, has = numbers[15:17]
+    now_ns, has, past, sizes, all_bytes = *numbers[15:17], numbers[21:28], numbers[28:32], numbers[33]
     choice = decide(Seen(*known), Aim(target, floor, ceiling))
     names = ("low_ns", "low_bytes", "own_bytes", "lowat_bytes", "last_bytes")
     held = Held(**dict(zip(names, state, strict=True)))
@@ -114,7 +135,19 @@ def _completed(numbers: tuple[int, ...]) -> bytes:
     due = held.due(choice.lowat_bytes, sysctl, now_ns, HOLD_NS)
     after = [getattr(held, name) for name in names]
     chosen = choice.rate_bytes_s, choice.lowat_bytes, WHYS.index(choice.why)
-    return _RECORD.pack(*known, target, floor, ceiling, sysctl, *after, now_ns, has, due, *chosen)
+    acked = Acked(
+        span_ns=list(past[:3]),
+        since_ns=past[3],
+        rate_bytes_s=past[4],
+        highest_bytes_s=past[5],
+        before_bytes_s=past[6],
+        span_bytes=list(sizes[:3]),
+        all_bytes=sizes[3],
+    )
+    acked.note(all_bytes, now_ns)
+    spans = *acked.span_ns, acked.since_ns, acked.rate_bytes_s, acked.highest_bytes_s, acked.before_bytes_s
+    noted = *spans, *acked.span_bytes, acked.all_bytes, acked.highest_rate_bytes_s, all_bytes
+    return _RECORD.pack(*known, target, floor, ceiling, sysctl, *after, now_ns, has, due, *chosen, *noted)
 
 
 def replayed(program: Path, records: bytes) -> bytes:

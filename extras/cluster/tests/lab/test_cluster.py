@@ -13,7 +13,7 @@ from tests.support.lab import Lab
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-_WORDS = ("FABRIC=virtual", "SAMPLE=100ms", "LOWAT=none,16384", "SIZE=20480", "RELOADS=0")
+_WORDS = ("FABRIC=virtual", "SAMPLE=100ms", "LOWAT=none,16384", "SIZE=20480", "RELOADS=0", "JS_DELAY=200ms")
 
 
 def test_a_sweep_on_a_cluster(lab: Lab, tmp_path: Path) -> None:

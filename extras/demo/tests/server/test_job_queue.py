@@ -73,6 +73,18 @@ def test_a_job_from_its_beginning_to_its_end(child: Child) -> None:
     assert {"LOWAT=131072", "CONTROL=no", f"RESULTS={child.results}"} <= set(words)
 
 
+def test_a_link_that_people_name(child: Child) -> None:
+    """The page sends the default of every other knob; LINK still sets all rates and delays that were not changed."""
+
+    async def scene() -> None:
+        every = {name: knob.default for name, knob in KNOBS.items()}
+        async with opened(child) as queue:
+            words = claimed(queue.ask({**every, "LINK": "wpt-4g", "DELAY_UP": "1ms"})).job.words
+            assert {"RATE=9000kbit", "RATE_UP=9000kbit", "DELAY=85ms", "DELAY_UP=1ms"} <= {*words}
+
+    run(scene())
+
+
 def test_the_same_wish_is_one_job(child: Child) -> None:
     """Requests for the same knobs share a job, however they are spelt.
     The job ends when the last of them cancels; the news of each ends when it cancels.

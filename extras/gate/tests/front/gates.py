@@ -8,7 +8,7 @@ from pathlib import Path
 from priolab.analysis.records.runs import load_experiment
 from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
-from priolab.extras.gate.checks import DEFAULT, Check, read_expectations
+from priolab.extras.gate.checks import DEFAULT, KINDS, Check, read_expectations
 from priolab.extras.gate.faults import Fault as Named
 from priolab.extras.gate.judging import Result, judged
 from priolab.extras.gate.runs import request_of, seen_of
@@ -26,6 +26,36 @@ NAMES: Mapping[Fault, Named] = {
     Fault.LOST_BY_RESET: Named.LOST_BY_RESET,
     Fault.MIXES_CONNECTIONS: Named.MIXES_CONNECTIONS,
     Fault.ONLY_FIRST_LOAD: Named.ONLY_FIRST_LOAD,
+    Fault.BY_WEIGHT: Named.SHARES,
+    Fault.ZERO_IS_DEFAULT: Named.ZERO_IS_DEFAULT,
+    Fault.SEVEN_IS_DEFAULT: Named.SEVEN_IS_DEFAULT,
+    Fault.DEFAULT_IS_ZERO: Named.WRONG_DEFAULT,
+    Fault.DEFAULT_IS_SEVEN: Named.WRONG_DEFAULT,
+    Fault.DEFAULT_IS_FOUR: Named.WRONG_DEFAULT,
+    Fault.THREE_LEVELS: Named.COARSE,
+    Fault.EARLY_UPDATE: Named.EARLY_UPDATE,
+    Fault.SECOND_UPDATE: Named.SECOND_UPDATE,
+    Fault.MERGES_UPDATES: Named.MERGES_UPDATES,
+    Fault.CLAMPS: Named.OUT_OF_RANGE,
+    Fault.NO_NUMBER: Named.NO_NUMBER,
+    Fault.UNKNOWN_PARAMETER: Named.UNKNOWN_PARAMETER,
+    Fault.LENIENT: Named.MALFORMED,
+    Fault.ITS_PARAMETERS: Named.ITS_PARAMETERS,
+    Fault.FALSE_IS_TRUE: Named.FALSE_IS_TRUE,
+    Fault.NUMBER_IS_TRUE: Named.NUMBER_IS_TRUE,
+    Fault.BREAKS_OFF: Named.BREAKS_OFF,
+    Fault.WAITS_FOR_BLOCKED: Named.WAITS_FOR_BLOCKED,
+    Fault.FORGETS_BLOCKED: Named.FORGETS_BLOCKED,
+    Fault.SHARES_EQUALS: Named.SHARES_EQUALS,
+    Fault.LAST_FIRST: Named.LAST_FIRST,
+    Fault.UNFAIR: Named.UNFAIR,
+    Fault.FEW_STREAMS: Named.MANY,
+    Fault.NO_PREEMPTION: Named.NO_PREEMPTION,
+    Fault.LATER_REQUESTS: Named.LATER_REQUESTS,
+    Fault.INCREMENTAL_LAST: Named.INCREMENTAL_LAST,
+    Fault.NO_SPACE: Named.NO_SPACE,
+    Fault.BREAKS_AT_ENDED: Named.BREAKS_AT_UPDATE,
+    Fault.FIRST_CONNECTION: Named.MIXES_CONNECTIONS,
 }
 """The name under which the gate must report each planted fault."""
 
@@ -34,14 +64,28 @@ ALL: tuple[Check, ...] = read_expectations(DEFAULT).check
 """The checks of the gate's own expectations."""
 
 _BASIC = ("urgency", "incremental")
-_OWN: Mapping[Fault, str] = {
-    Fault.STARVES: "late",
-    Fault.FORGETS_UPDATES: "update",
-    Fault.BUFFERS: "late",
-    Fault.LOST_BY_RESET: "reset",
-    Fault.MIXES_CONNECTIONS: "connections",
-    Fault.ONLY_FIRST_LOAD: "late",
+_KINDS: Mapping[str, tuple[Fault, ...]] = {
+    "late": (Fault.STARVES, Fault.BUFFERS, Fault.ONLY_FIRST_LOAD),
+    "update": (Fault.FORGETS_UPDATES,),
+    "reset": (Fault.LOST_BY_RESET,),
+    "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),
+    "levels": (
+        *(Fault.ZERO_IS_DEFAULT, Fault.SEVEN_IS_DEFAULT, Fault.DEFAULT_IS_ZERO, Fault.DEFAULT_IS_SEVEN),
+        *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION, Fault.INCREMENTAL_LAST),
+    ),
+    "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES),
+    "parameters": (
+        *(Fault.CLAMPS, Fault.NO_NUMBER, Fault.UNKNOWN_PARAMETER, Fault.LENIENT, Fault.ITS_PARAMETERS),
+        *(Fault.NO_SPACE, Fault.FALSE_IS_TRUE, Fault.NUMBER_IS_TRUE, Fault.BREAKS_OFF),
+    ),
+    "blocked": (Fault.WAITS_FOR_BLOCKED, Fault.FORGETS_BLOCKED),
+    "arrival": (Fault.SHARES_EQUALS, Fault.LAST_FIRST),
+    "fair": (Fault.UNFAIR,),
+    "many": (Fault.FEW_STREAMS,),
+    "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED),
 }
+_OWN: Mapping[Fault, str] = {fault: kind for kind, faults in _KINDS.items() for fault in faults}
+"""For each fault that the basic checks do not find, the kind of the check that does."""
 
 
 def all_checks(_: Fault) -> tuple[Check, ...]:
@@ -51,7 +95,11 @@ def all_checks(_: Fault) -> tuple[Check, ...]:
 
 def few_checks(fault: Fault) -> tuple[Check, ...]:
     """Return the checks that the name of a fault depends on, and all checks for the sound front."""
-    kinds = (*_BASIC, _OWN.get(fault, _BASIC[0]))
+    kinds = [*_BASIC, _OWN.get(fault, _BASIC[0])]
+    for kind in kinds:
+        kinds += (
+            each for each in (*KINDS[kind].basics, *(["arrival"] if KINDS[kind].mistakes else [])) if each not in kinds
+        )
     return tuple(each for each in ALL if fault is Fault.NONE or each.kind in kinds)
 
 

@@ -8,12 +8,13 @@ Rules of the sound scheduler:
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-_URGENCY = re.compile(r"(?:^|,)\s*u=([0-7])\s*(?:$|,)")
-_INCREMENTAL = re.compile(r"(?:^|,)\s*i(?:=\?1)?\s*(?:$|,)")
+_MEMBER = re.compile(r"\s*([a-z*][a-z0-9_.*-]*)(?:=([^;,\s]+))?((?:;[^,]*)?)\s*")
+_LENIENT = re.compile(r"(?:^|[^a-z])(u|i)(?:=([0-9]|\?[01]))?")
 _USUAL_URGENCY = 3  # RFC 9218, 4.1
 
 
@@ -36,6 +37,56 @@ class Fault(StrEnum):
     """The priorities of all connections are in one table, by the number of the stream."""
     ONLY_FIRST_LOAD = "only-first-load"
     """Later priorities are not read, once the first streams that were open together have ended."""
+    BY_WEIGHT = "by-weight"
+    """Urgencies are taken for weights."""
+    ZERO_IS_DEFAULT = "zero-is-default"
+    SEVEN_IS_DEFAULT = "seven-is-default"
+    DEFAULT_IS_ZERO = "default-is-zero"
+    DEFAULT_IS_SEVEN = "default-is-seven"
+    DEFAULT_IS_FOUR = "default-is-four"
+    THREE_LEVELS = "three-levels"
+    """Above, at and below the default are all that the scheduler knows."""
+    EARLY_UPDATE = "early-update"
+    """A PRIORITY_UPDATE before its request is dropped."""
+    SECOND_UPDATE = "second-update"
+    MERGES_UPDATES = "merges-updates"
+    CLAMPS = "clamps"
+    """An urgency above 7 is taken for 7."""
+    NO_NUMBER = "no-number"
+    """An urgency that is no number is taken for 0."""
+    UNKNOWN_PARAMETER = "unknown-parameter"
+    """A field with an unknown parameter does not count."""
+    LENIENT = "lenient"
+    """The parameters are found anywhere in a field, which may be malformed."""
+    ITS_PARAMETERS = "its-parameters"
+    """A value with parameters does not count."""
+    FALSE_IS_TRUE = "false-is-true"
+    NUMBER_IS_TRUE = "number-is-true"
+    BREAKS_OFF = "breaks-off"
+    """The connection ends at a malformed field."""
+    WAITS_FOR_BLOCKED = "waits-for-blocked"
+    FORGETS_BLOCKED = "forgets-blocked"
+    """A stream that was blocked for long goes to the end of the queue."""
+    SHARES_EQUALS = "shares-equals"
+    LAST_FIRST = "last-first"
+    UNFAIR = "unfair"
+    """The first of the incremental streams has three of four turns."""
+    FEW_STREAMS = "few-streams"
+    """Only ten streams have priorities."""
+    NO_PREEMPTION = "no-preemption"
+    """A stream that has begun is sent to its end, while it has data and room."""
+    LATER_REQUESTS = "later-requests"
+    """Priorities of requests do not count, once a response has ended."""
+    INCREMENTAL_LAST = "incremental-last"
+    """Incremental streams have a queue of their own, behind that of all others."""
+    NO_SPACE = "no-space"
+    """Members of a field are split at a comma and a space."""
+    BREAKS_AT_ENDED = "breaks-at-ended"
+    """A PRIORITY_UPDATE of a stream that has ended ends the connection."""
+    FIRST_CONNECTION = "first-connection"
+    """The priorities of all connections are in one table, and the first one for a number stays."""
+    BUFFERS_LITTLE = "buffers-little"
+    """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
     """The process ends after some frames. This is no fault of the scheduler."""
 
@@ -48,13 +99,45 @@ class Priority:
     incremental: bool = False
 
     @classmethod
-    def of(cls, text: str) -> "Priority":
-        """Returns the priority that a field value such as `u=2, i` states. What it does not state has the default."""
-        urgency = _URGENCY.search(text)
-        return cls(int(urgency[1]) if urgency else _USUAL_URGENCY, bool(_INCREMENTAL.search(text)))
+    def of(cls, text: str, fault: Fault = Fault.NONE, base: "Priority | None" = None) -> "Priority":
+        """Returns the priority that a field value such as `u=2, i` states. What it does not state has the default.
+
+        base: the priority that has the values of what is not stated. Raises ValueError for what breaks the front.
+        """
+        usual = base or cls(_DEFAULTS.get(fault, _USUAL_URGENCY))
+        members = (
+            [_MEMBER.fullmatch(each) for each in text.split(", " if fault is Fault.NO_SPACE else ",")] if text else []
+        )
+        if fault is Fault.LENIENT:
+            members = [*_LENIENT.finditer(text)]
+        if not all(members):
+            if fault is Fault.BREAKS_OFF:
+                raise ValueError(text)
+            return usual
+        found = {each[1]: each[2] or "?1" for each in members if each}
+        if fault is Fault.UNKNOWN_PARAMETER and found.keys() - {"u", "i"}:
+            return usual
+        if fault is Fault.ITS_PARAMETERS:
+            found = {each[1]: each[2] or "?1" for each in members if each and not each[3]}
+        urgency, incremental = found.get("u", ""), found.get("i")
+        given = int(urgency) if re.fullmatch("[0-7]", urgency) else usual.urgency
+        if fault is Fault.CLAMPS and urgency.isdigit():
+            given = min(int(urgency), 7)
+        if (fault, urgency) in _READ:
+            given = _READ[fault, urgency]
+        if fault is Fault.NO_NUMBER and urgency.isalpha():
+            given = 0
+        if fault is Fault.THREE_LEVELS:
+            given = 2 if given < _USUAL_URGENCY else 4 if given > _USUAL_URGENCY else given
+        trues = {Fault.FALSE_IS_TRUE: ("?0",), Fault.NUMBER_IS_TRUE: ("1",)}.get(fault, ())
+        return cls(given, usual.incremental if incremental is None else incremental in ("?1", *trues))
 
 
+_DEFAULTS = {Fault.DEFAULT_IS_ZERO: 0, Fault.DEFAULT_IS_SEVEN: 7, Fault.DEFAULT_IS_FOUR: 4}
+_READ = {(Fault.ZERO_IS_DEFAULT, "0"): _USUAL_URGENCY, (Fault.SEVEN_IS_DEFAULT, "7"): _USUAL_URGENCY}
 USUAL = Priority()
+
+_FEW, _LONG, _LAST = 10, 32, 8
 
 
 @dataclass
@@ -69,24 +152,45 @@ class Scheduler:
     _turn: int = 0
     _had_company: bool = False
     _first_is_over: bool = False
+    _has_ended: bool = False
+    _counts: Counter[int] = field(default_factory=Counter)
+    _changed: set[int] = field(default_factory=set)
+    _blocked: Counter[int] = field(default_factory=Counter)
+    _current: int | None = None
 
     @property
     def _table(self) -> dict[int, Priority]:
-        return self.shared if self.fault is Fault.MIXES_CONNECTIONS else self._own
+        return self.shared if self.fault in (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION) else self._own
 
     def opened(self, stream_id: int, text: str | None) -> None:
-        """Notes a request. text: the value of its header field `priority`."""
+        """Notes a request. text: the value of its header field `priority`. Raises ValueError, as Priority.of."""
+        self._counts[stream_id] = min((self._counts[each] for each in self._open), default=0)
         self._open.add(stream_id)
         self._had_company = self._had_company or len(self._open) > 1
         if self.fault is Fault.ONLY_FIRST_LOAD and self._first_is_over:
             return
+        if self.fault is Fault.LATER_REQUESTS and self._has_ended:
+            return
+        if self.fault is Fault.FEW_STREAMS and len(self._table) >= _FEW:
+            return
+        if self.fault is Fault.FIRST_CONNECTION and stream_id in self._table:
+            return
         if text is not None:
-            self._table[stream_id] = Priority.of(text)
+            self._table[stream_id] = Priority.of(text, self.fault)
 
     def updated(self, stream_id: int, text: str) -> None:
         """Notes a PRIORITY_UPDATE frame."""
-        if self.fault is not Fault.FORGETS_UPDATES:
-            self._table[stream_id] = Priority.of(text)
+        if self.fault is Fault.FORGETS_UPDATES or (self.fault is Fault.EARLY_UPDATE and stream_id not in self._open):
+            return
+        if self.fault is Fault.SECOND_UPDATE and stream_id in self._changed:
+            return
+        if stream_id not in self._open and stream_id <= max(self._open, default=0):  # it has ended
+            if self.fault is Fault.BREAKS_AT_ENDED:
+                raise ValueError(stream_id)
+            return
+        self._changed.add(stream_id)
+        base = self._table.get(stream_id) if self.fault is Fault.MERGES_UPDATES else None
+        self._table[stream_id] = Priority.of(text, self.fault, base)
 
     def was_reset(self, stream_id: int) -> None:
         """Notes a RST_STREAM of the client."""
@@ -96,28 +200,45 @@ class Scheduler:
 
     def closed(self, stream_id: int) -> None:
         """Notes the end of a stream."""
+        self._has_ended = True
         self._open.discard(stream_id)
         self._own.pop(stream_id, None)
         if not self._open and self._had_company:
             self._first_is_over = True
 
-    def next(self, ready: Collection[int]) -> int | None:
-        """Returns the stream to send a frame of; None if there is none. ready: the streams that have data and room."""
+    def next(self, ready: Collection[int], blocked: Collection[int] = ()) -> int | None:
+        """Returns the stream to send a frame of; None if there is none.
+
+        ready: the streams that have data and room. blocked: those that have data, and no room in their own windows.
+        """
         if self.fault is Fault.BY_STREAM_ID:
             return min(ready, default=None)
+        if self.fault is Fault.NO_PREEMPTION and self._current in ready:
+            return self._current
+        if self.fault is Fault.BY_WEIGHT and ready:
+            return min(ready, key=lambda each: self._counts[each] * (self._urgency(each) + 1))
         candidates = self._most_urgent(ready)
         if self.fault is Fault.STARVES and ready:
             first = self._urgency(min(self._open, key=self._urgency))
             candidates = [each for each in candidates if self._urgency(each) == first]
-        if not candidates:
+        most_urgent = min(map(self._urgency, blocked), default=_LAST)
+        waits = self.fault is Fault.WAITS_FOR_BLOCKED and bool(ready) and most_urgent < self._urgency(candidates[0])
+        if waits or not candidates:
             return None
         one_by_one = [each for each in candidates if not self._is_incremental(each)]
-        return min(one_by_one) if one_by_one else min(candidates, key=lambda each: (self._served.get(each, 0), each))
+        if one_by_one and self.fault is not Fault.SHARES_EQUALS:
+            return max(one_by_one) if self.fault is Fault.LAST_FIRST else min(one_by_one)
+        if self.fault is Fault.UNFAIR and self._turn % 4:
+            return min(candidates)
+        return min(candidates, key=lambda each: (self._served.get(each, 0), each))
 
-    def served(self, stream_id: int) -> None:
+    def served(self, stream_id: int, blocked: Collection[int] = ()) -> None:
         """Notes that a frame of the stream was chosen, so that other incremental streams have their turn."""
         self._turn += 1
         self._served[stream_id] = self._turn
+        self._counts[stream_id] += 1
+        self._current = stream_id
+        self._blocked.update(blocked)
 
     def _most_urgent(self, ready: Iterable[int]) -> list[int]:
         streams = list(ready)
@@ -125,9 +246,13 @@ class Scheduler:
         return [each for each in streams if self._urgency(each) == least]
 
     def _urgency(self, stream_id: int) -> int:
-        found = self._table.get(stream_id, USUAL).urgency
+        found = self._table.get(stream_id, Priority.of("", self.fault)).urgency
+        if self.fault is Fault.FORGETS_BLOCKED and self._blocked[stream_id] > _LONG:
+            return _LAST
         if self.fault is Fault.IGNORES_URGENCY:
             return _USUAL_URGENCY
+        if self.fault is Fault.INCREMENTAL_LAST and self._is_incremental(stream_id):
+            return _LAST
         return -found if self.fault is Fault.INVERTS else found
 
     def _is_incremental(self, stream_id: int) -> bool:

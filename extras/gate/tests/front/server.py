@@ -6,7 +6,7 @@ Rules:
 1. One thread does everything. It waits with epoll, which reports a socket as writable only if the kernel wants more
    (TCP_NOTSENT_LOWAT).
 2. The scheduler chooses a frame when the socket is writable and nothing that was chosen before is left. The fault
-   `buffers` chooses frames until a megabyte is left.
+   `buffers` chooses frames until a megabyte is left, `buffers-little` until 128 KiB are.
 3. A response is read from the origin as soon as it comes, and held.
 """
 
@@ -33,7 +33,7 @@ from priolab.extras.gate.tests.front.scheduler import Fault, Priority, Scheduler
 _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
-_AHEAD_BYTES = 2**20
+_AHEAD_BYTES = {Fault.BUFFERS: 2**20, Fault.BUFFERS_LITTLE: 2**17}
 _LISTENERS = 128
 _LAST_FRAME = 20
 
@@ -98,7 +98,7 @@ class Connection:
             if mask & selectors.EVENT_READ:
                 self._read()
             self._write(writable=bool(mask & selectors.EVENT_WRITE))
-        except (OSError, ProtocolError):  # ssl.SSLError is an OSError
+        except (OSError, ProtocolError, ValueError):  # ssl.SSLError is an OSError
             self._close()
 
     def _close(self) -> None:
@@ -147,8 +147,8 @@ class Connection:
         if self._secured:
             self._begin_responses()
         self._encrypt()
-        if self._front.fault is Fault.BUFFERS:
-            while self._secured and len(self._left) < _AHEAD_BYTES and self._choose():
+        if (ahead_bytes := _AHEAD_BYTES.get(self._front.fault)) is not None:
+            while self._secured and len(self._left) < ahead_bytes and self._choose():
                 self._encrypt()
         elif self._secured and writable and not self._left and self._choose():
             self._encrypt()
@@ -184,14 +184,22 @@ class Connection:
         return min(len(response.data), _FRAME_BYTES, self._http.local_flow_control_window(stream_id))
 
     def _next(self) -> int | None:
-        return self._scheduler.next([each for each in self._responses if self._room(each) > 0])
+        return self._scheduler.next([each for each in self._responses if self._room(each) > 0], self._blocked)
+
+    @property
+    def _blocked(self) -> list[int]:
+        return [each for each, response in self._responses.items() if response.data and self._is_closed(each)]
+
+    def _is_closed(self, stream_id: int) -> bool:
+        window = self._http.streams[stream_id].outbound_flow_control_window
+        return bool(window <= 0)
 
     def _choose(self) -> bool:
         """Hands the next frame to TLS; returns False if there is none."""
         stream_id = self._next()
         if stream_id is None:
             return False
-        self._scheduler.served(stream_id)
+        self._scheduler.served(stream_id, self._blocked)
         response = self._responses[stream_id]
         piece = bytes(response.data[: self._room(stream_id)])
         del response.data[: len(piece)]

@@ -7,13 +7,15 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from priolab.extras.gate import reports
+from priolab.extras.gate.checks import KINDS, Check
+from priolab.extras.gate.faults import Fault as Named
 from priolab.extras.gate.judging import Result
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.gates import NAMES, few_checks, gates
 from priolab.extras.gate.tests.front.scheduler import Fault
 from tests.support.lab import Lab, priolab_here
 
-_CHECKS = 6
+_CHECKS = len(KINDS)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +45,29 @@ def test_the_sound_front_passes(found: Mapping[Fault, Result]) -> None:
     """All checks hold."""
     result = found[Fault.NONE]
     assert [finding.passed for finding in result.findings] == [True] * _CHECKS, list(reports.lines(result))
+
+
+@pytest.mark.release
+@pytest.mark.usefixtures("guest")
+def test_the_sound_front_passes_twenty_times(tmp_path: Path) -> None:
+    """No gate of twenty raises an alarm. `make gates` makes a thousand."""
+    results = [result for _, result in gates([Fault.NONE], tmp_path, repeat=20)]
+    assert [result.faults for result in results] == [[]] * 20
+    assert all(result.passed for result in results)
+
+
+@pytest.mark.usefixtures("guest")
+def test_limits_of_the_late_check(tmp_path: Path) -> None:
+    """A front that keeps 128 KiB in its own queue fails where needless bytes are limited, and only there."""
+    free, limited = Check(kind="late"), Check(kind="late", needless_bytes=65536)
+    fault = Fault.BUFFERS_LITTLE
+    verdicts = []
+    for number, check in enumerate((free, limited)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        ((_, result),) = gates([fault], folder, checks_of=lambda _, check=check: (check,))  # type: ignore[misc]
+        verdicts.append((result.passed, result.faults))
+    assert verdicts == [(True, []), (False, [Named.BUFFERS])]
 
 
 def test_frames_are_in_the_events(found: Mapping[Fault, Result]) -> None:

@@ -26,7 +26,7 @@ def test_the_default() -> None:
     read = read_expectations(DEFAULT)
     assert [each.kind for each in read.check] == list(KINDS)
     trials = [trial for check in read.check for _, trial in check.trials()]
-    assert len(trials) == 10
+    assert len(trials) == 19
     for trial in trials:
         assert str(scenario_from(trial.knobs).plan) == trial.plan
 

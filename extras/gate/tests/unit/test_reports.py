@@ -1,5 +1,6 @@
-"""Tests of the gate's reports: JUnit XML and Markdown."""
+"""Tests of the gate's reports: JSON, JUnit XML and Markdown."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -9,7 +10,7 @@ import pytest
 from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.judging import Finding, Result
-from priolab.extras.gate.reports import junit, lines, summary, verdict
+from priolab.extras.gate.reports import document, junit, lines, summary, verdict
 
 FINDINGS = (
     Finding(check=Check(kind="urgency"), passed=True, reason="strict"),
@@ -108,3 +109,12 @@ def test_passed(passed: bool) -> None:  # noqa: FBT001
     """A single failed check fails the gate."""
     findings = (FINDINGS[0], Finding(check=Check(kind="reset"), passed=passed, reason=""))
     assert Result(target="x", title="y", findings=findings, took_s=1.0).passed is passed
+
+
+def test_json() -> None:
+    """The document has each check with its result, its faults and their meanings."""
+    made = json.loads(json.dumps(document(RESULT)))
+    assert (made["target"], made["passed"], made["faults"]) == ("./<front>", False, [Fault.LOST_BY_RESET])
+    assert [each["passed"] for each in made["checks"]] == [True, False, False, None]
+    assert made["checks"][1]["faults"] == [{"name": Fault.LOST_BY_RESET, "meaning": Fault.LOST_BY_RESET.meaning}]
+    assert not document(replace(RESULT, findings=FINDINGS[:1], over=True))["passed"]

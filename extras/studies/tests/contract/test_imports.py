@@ -62,6 +62,7 @@ _PRIVATE = {
         "priolab.analysis.sweeps.validation",
         "priolab.experiments.execution.local",
         "priolab.experiments.sweep",
+        "priolab.experiments.sweep.instants",
         "priolab.experiments.sweep.sweep",
         "priolab.experiments.sweep.sweep_request",
     },

@@ -5,9 +5,9 @@ from typing import Any
 
 from priolab.analysis.sweeps.networks import Network
 from priolab.extras.studies.delay_sweep import gather, grids, moments_ms
-from tests.support.sweeps import Curve, lost, network
+from tests.support.sweeps import level, network
 
-_KNOBS = {"RATE": "10mbit", "CC": "cubic", "JS_DELAY": "200ms"}
+_KNOBS = {"RATE": "10mbit", "CC": "cubic"}
 _VALUES = ("4096", "131072", "none", "auto")
 
 
@@ -22,17 +22,24 @@ def _summary(*networks: dict[str, str], left_out: tuple[str, ...] = ()) -> dict[
     }
 
 
-def _at(moment_ms: int, curve: Curve, *, knobs: dict[str, str] = _KNOBS) -> Network:
-    return replace(network(curve), knobs=knobs | {"JS_DELAY": f"{moment_ms}ms"}, record_ms=13.0)
+def _found(**first_bytes_ms: dict[int, float]) -> Network:
+    """Return a network in which each value of LOWAT, given as v4096, has these first bytes at instants."""
+    levels = tuple(replace(level(value.removeprefix("v"), 1, 1), instants=at) for value, at in first_bytes_ms.items())
+    return replace(network({}), knobs=_KNOBS, levels=levels, record_ms=13.0)
+
+
+def _always(first_ms: float, **at: float) -> dict[int, float]:
+    """Return the same first byte at every moment, but for those that are given, such as at200=300."""
+    return dict.fromkeys(moments_ms(_KNOBS), first_ms) | {int(name[2:]): other for name, other in at.items()}
 
 
 def test_moments_go_over_two_packet_buffers() -> None:
     """Twelve delays, from 200 ms on, are spread evenly over the time that two packet buffers of 64 KiB take.
-    This time is 105 ms at 10 Mbit/s. Without a rate there is one delay.
+    This time is 105 ms at 10 Mbit/s. Without a rate they are a millisecond apart.
     """
     found = moments_ms(_KNOBS)
     assert (found[0], found[-1], len(found)) == (200, 296, 12)
-    assert moments_ms({**_KNOBS, "RATE": "unlimited"}) == (200,)
+    assert moments_ms({**_KNOBS, "RATE": "unlimited"}) == tuple(range(200, 212))
 
 
 def test_a_sweep_is_asked_for_each_rate() -> None:
@@ -50,10 +57,8 @@ def test_means_are_compared() -> None:
     """Values of LOWAT are compared by the mean time of the script's first byte over all delays.
     LOWAT=4096 is best with one delay, but 131072 is best on average.
     """
-    curve: Curve = {"4096": (500, 1), "131072": (400, 1), "auto": (420, 1)}
-    lucky: Curve = {**curve, "4096": (300, 1)}
-    found = [_at(moment, lucky if moment == 200 else curve) for moment in moments_ms(_KNOBS)]
-    (trial,) = gather(_summary(_KNOBS), found).values()
+    found = _found(v4096=_always(500, at200=300), v131072=_always(400), auto=_always(420))
+    (trial,) = gather(_summary(_KNOBS), [found]).values()
     assert trial.best == "131072"
     assert round(trial.ratio, 3) == 1.05
     assert trial.is_near
@@ -62,29 +67,24 @@ def test_means_are_compared() -> None:
 
 def test_a_value_that_costs_goodput_is_not_the_best() -> None:
     """A value of LOWAT that the first sweep left out because it costs goodput is not the best value."""
-    found = [_at(moment, {"4096": (300, 1), "131072": (400, 1), "auto": (420, 1)}) for moment in moments_ms(_KNOBS)]
-    (trial,) = gather(_summary(_KNOBS, left_out=("4096",)), found).values()
+    found = _found(v4096=_always(300), v131072=_always(400), auto=_always(420))
+    (trial,) = gather(_summary(_KNOBS, left_out=("4096",)), [found]).values()
     assert trial.best == "131072"
-    (trial,) = gather(_summary(_KNOBS), found).values()
+    (trial,) = gather(_summary(_KNOBS), [found]).values()
     assert (trial.best, trial.is_near) == ("4096", False)
 
 
 def test_one_record_later_is_near() -> None:
     """LOWAT=auto is near the best value if its mean is at most one TLS record's time later, whatever the ratio."""
-    found = [_at(moment, {"4096": (30, 1), "auto": (42, 1)}) for moment in moments_ms(_KNOBS)]
-    (trial,) = gather(_summary(_KNOBS), found).values()
+    (trial,) = gather(_summary(_KNOBS), [_found(v4096=_always(30), auto=_always(42))]).values()
     assert (round(trial.ratio, 1), trial.is_near) == (1.4, True)
 
 
 def test_what_is_not_known_at_every_moment_is_left_out() -> None:
-    """A value of LOWAT that has no result with one of the delays is left out.
-    The whole network is left out if this value is auto, or if a delay is missing for every value.
-    """
-    curve: Curve = {"131072": (400, 1), "auto": (420, 1)}
-    known = [_at(moment, {"4096": (300, 1), **curve}) for moment in moments_ms(_KNOBS)]
-    partly = [*known[:-1], replace(known[-1], levels=(*_at(296, curve).levels, lost("4096")))]
-    (trial,) = gather(_summary(_KNOBS), partly).values()
+    """A value of LOWAT that has no result with one of the delays is left out; so is the network if it is auto."""
+    partly = _always(300)
+    del partly[296]
+    (trial,) = gather(_summary(_KNOBS), [_found(v4096=partly, v131072=_always(400), auto=_always(420))]).values()
     assert set(trial.first_bytes_ms) == {"131072", "auto"}
-    assert gather(_summary(_KNOBS), known[:-1]) == {}
-    blind = [*known[:-1], replace(known[-1], levels=(lost("auto"),))]
-    assert gather(_summary(_KNOBS), blind) == {}
+    assert gather(_summary(_KNOBS), [_found(v4096=_always(300), auto=partly)]) == {}
+    assert gather(_summary(_KNOBS), []) == {}

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from priolab.common.formats.decisions import DRY_RUN, Decision
+from priolab.common.formats.decisions import DRY_RUN, Decision, Why
 from priolab.common.formats.reading import read_journal
 from priolab.extras.tuner.program import SERVICE, TESTED, built
 from priolab.extras.tuner.tests.service import Tuner, answered, is_gone, states, tuning, verified
@@ -73,9 +74,13 @@ def test_tuning(tmp_path: Path, group: Path, port: int) -> None:
             assert (state["connections_open"], state["connections_seen"], state["connections_tuned"]) == (1, 1, 1)
             assert sum(bar["connections"] for bar in state["lowat_bytes"]) == 1
             assert sum(bar["connections"] for bar in state["expected_wait_us"]) == 1
+            (bar,) = state["lowat_bytes"]
+            assert list(state["lowat_bytes_percentiles"]) == ["50", "90", "99"]
+            assert all(bar["from"] <= value <= bar["to"] for value in state["lowat_bytes_percentiles"].values())
+            assert "  percentiles, about: 50% at most " in answered("status")[1]
         until(lambda: states(tuner)[0]["connections_open"] == 0)
         (state,) = states(tuner)
-        assert tuner.end() == "stopped; connections keep their LOWAT"
+        assert tuner.end() == "stopped; connections given back their previous LOWAT: 0"
     decisions = read_journal(log, Decision)
     assert len(decisions) == sum(state["decisions"].values()) > 0
     assert {decision.port for decision in decisions} == {port}
@@ -98,9 +103,9 @@ def test_a_dry_run(tmp_path: Path, group: Path, port: int) -> None:
 
 
 def test_giving_back(tmp_path: Path, group: Path, port: int) -> None:
-    """With --restore a connection gets back its value: none, or the server's own."""
+    """At the end a connection gets back its value: none, or the server's own."""
     with ExitStack() as stack:
-        tuner = stack.enter_context(tuning(tmp_path, "--cgroup", group, "--restore"))
+        tuner = stack.enter_context(tuning(tmp_path, "--cgroup", group))
         plain, limited = (stack.enter_context(_connected(port)) for _ in range(2))
         have_set(limited, 2**29)
         for client in (plain, limited):
@@ -108,6 +113,74 @@ def test_giving_back(tmp_path: Path, group: Path, port: int) -> None:
             until(partial(_has_another, client, (0, 2**29)))
         assert tuner.end(signal.SIGINT) == "stopped; connections given back their previous LOWAT: 2"
         assert (lowat_of(plain), lowat_of(limited)) == (0, 2**29)
+
+
+def test_values_that_stay(tmp_path: Path, group: Path, port: int) -> None:
+    """With --no-restore, or restore = false, connections keep their values."""
+    file = tmp_path / "tuner.toml"
+    file.write_text("restore = false\n")
+    for words in (("--no-restore",), ("--config", file)):
+        with tuning(tmp_path, "--cgroup", group, *words) as tuner, _connected(port) as client:
+            talk(client)
+            until(lambda: lowat_of(client) > 0)
+            assert tuner.end() == "stopped; connections keep their LOWAT"
+            assert lowat_of(client) > 0
+
+
+def test_a_new_tuner_in_the_old_ones_place(tmp_path: Path, group: Path, port: int) -> None:
+    """A new tuner, as after an update of the package, does not take the old one's value for the server's."""
+    log = tmp_path / "log"
+    with _connected(port) as client:
+        for _ in range(2):
+            with tuning(tmp_path, "--cgroup", group, "--log", log) as tuner:
+                with _connected(port) as another:
+                    talk(another)
+                talk(client)
+                until(lambda: "set" in log.read_text())
+                tuner.end()
+            assert lowat_of(client) == 0
+            assert {decision.why for decision in read_journal(log, Decision)}.isdisjoint({Why.SERVER})
+
+
+def _picked(tmp_path: Path, group: Path, port: int, *words: str) -> dict[str, Any]:
+    """Return the status of a tuner that has seen 100 connections, as far as it wanted to."""
+    with tuning(tmp_path, "--cgroup", group, "--quiet", *words) as tuner:
+        for _ in range(100):
+            _connected(port).close()
+        (state,) = states(tuner)
+        tuner.end()
+        return state
+
+
+def test_which_connections(tmp_path: Path, group: Path, port: int) -> None:
+    """Ports, networks of clients and exceptions tell which connections are tuned; the status names them."""
+    for words, tuned, named in (
+        ((f"--port={port}", "--port=1"), True, {"ports": [1, port]}),
+        ((f"--except-port={port}",), False, {"except_ports": [port]}),
+        (("--except-port=1",), True, {"except_ports": [1]}),
+        (("--client=127.0.0.0/8",), True, {"clients": ["127.0.0.0/8"], "except_clients": []}),
+        (("--client=fd00::/8",), False, {"clients": ["fd00::/8"], "except_clients": []}),
+        (("--client=127.0.0.0/8", "--except-client=127.0.0.1"), False, {"except_clients": ["127.0.0.1/32"]}),
+        (("--except-client=10.0.0.0/8",), True, {"except_clients": ["10.0.0.0/8"]}),
+    ):
+        state = _picked(tmp_path, group, port, *words)
+        assert state["connections_seen"] == state["connections_tuned"] == (100 if tuned else 0), words
+        assert named.items() <= state["settings"].items()
+
+
+def test_a_share_of_the_connections(tmp_path: Path, group: Path, port: int) -> None:
+    """About the share of the connections is tuned, and each from its beginning to its end or not at all."""
+    state = _picked(tmp_path, group, port, "--share=30%")
+    assert 10 <= state["connections_tuned"] <= 50
+    assert state["connections_seen"] == state["connections_tuned"]
+    assert state["settings"]["share"] == "30%"
+
+
+def test_no_tuner() -> None:
+    """Without a tuner, and only then, the status says so and its exit code is 3. Other tests may have tuners."""
+    for words, none in (((), "no tuner is at work on this machine\n"), (("--json",), "[]\n")):
+        code, out, errors = answered("status", *words)
+        assert (code, errors) == (_IMPOSSIBLE if out == none else 0, "")
 
 
 def test_the_sysctl_of_another_namespace(tmp_path: Path, group: Path) -> None:
@@ -288,6 +361,8 @@ def test_what_is_refused(tmp_path: Path, group: Path) -> None:
         (("run", "--config", low), _WRONG, f"{low}, line 2: {too_low}"),
         (("run", "--config", low, "--ceiling", "10"), _WRONG, f"--{too_low}"),
         (("check-config", tmp_path / "no"), _WRONG, f"{tmp_path}/no cannot be read: no such file or directory"),
+        (("check-config", tmp_path), _WRONG, f"{tmp_path} is not a file"),
+        (("check-config", "/dev/zero"), _WRONG, "/dev/zero is not a file"),
         (("run",), _WRONG, none),
         (("tune",), _WRONG, "tune is not a command; the commands are run, status and check-config"),
         (
@@ -355,7 +430,7 @@ def _bounded(*names: str) -> list[str]:
 
 def test_the_units_capabilities(tmp_path: Path, group: Path, port: int) -> None:
     """The unit's capabilities suffice, to give values back, too. Without one of the first three nothing is tuned."""
-    with tuning(tmp_path, "--cgroup", group, "--restore", by=_bounded(*_names())) as tuner, _connected(port) as client:
+    with tuning(tmp_path, "--cgroup", group, by=_bounded(*_names())) as tuner, _connected(port) as client:
         talk(client)
         until(lambda: lowat_of(client) > 0)
         assert tuner.end().endswith("previous LOWAT: 1")
@@ -481,7 +556,7 @@ def test_what_systemd_hears(tmp_path: Path, group: Path) -> None:
             hear("RELOADING=1")
             hear("MONOTONIC_USEC=")
             hear("READY=1")
-            assert tuner.end() == "<6>stopped; connections keep their LOWAT"
+            assert tuner.end() == "<6>stopped; connections given back their previous LOWAT: 0"
             hear("STOPPING=1")
     assert tuner.out.read_text().startswith(f"<6>tuning {group}; target delay 50ms\n")
 
@@ -521,7 +596,8 @@ def test_the_file_of_the_package() -> None:
     text = file.read_text()
     whole = tomllib.loads("\n".join(line.removeprefix("#") if "# " not in line else line for line in text.splitlines()))
     options = {line.split()[0] for line in answered("--help")[1].splitlines() if line.startswith("  --")}
-    assert {f"--{key.replace('_', '-').replace('cgroups', 'cgroup')}" for key in whole} == options - {"--config"}
+    keys = {f"--{key.replace('_', '-')}" for key in whole}
+    assert {key.removesuffix("s") for key in keys} == {option.removesuffix("s") for option in options - {"--config"}}
 
 
 def test_the_manual() -> None:

@@ -14,6 +14,7 @@ from priolab.analysis.sweeps.folder import load_sweep
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
 from priolab.analysis.sweeps.networks import Network, networks
+from priolab.analysis.sweeps.words import instants, lowat
 from priolab.common.formats.reading import FolderError
 from tests.support.sweeps import knobs, write_run, write_sweep
 
@@ -64,6 +65,56 @@ def test_one_network_is_named_by_what_says_most(tmp_path: Path) -> None:
     write_sweep(tmp_path, [arm("a", LOWAT="none"), arm("b", LOWAT="4096")])
     (one,) = found(tmp_path)
     assert one.name == "RATE=128kbps DELAY=300ms CC=cubic SERVER=nginx"
+
+
+def test_a_second_fronts_value_makes_networks_of_its_own(tmp_path: Path) -> None:
+    """If VIA_LOWAT varies, it is recommended for each LOWAT; a network without a twin has the pair of another LOWAT."""
+    of_arms = [(lowat, via) for lowat in ("none", "4096") for via in ("none", "65536")]
+    arms = [arm(f"{lowat}-{via}", VIA="nginx", LOWAT=lowat, VIA_LOWAT=via) for lowat, via in of_arms]
+    arms.append(arm("twin", "none-none", VIA="nginx", LOWAT="none", VIA_LOWAT="none"))
+    write_sweep(tmp_path, arms)
+    for each in arms:
+        write_run(tmp_path, each["arm"], 1, each["knobs"], 1000.0 if each["knobs"]["VIA_LOWAT"] == "none" else 500.0)
+    networks_found = found(tmp_path)
+    assert [(each.knob, each.name) for each in networks_found] == [
+        ("LOWAT", "VIA_LOWAT=none"),
+        ("LOWAT", "VIA_LOWAT=65536"),
+        ("VIA_LOWAT", "LOWAT=none"),
+        ("VIA_LOWAT", "LOWAT=4096"),
+    ]
+    assert all(each.pair for each in networks_found[2:])
+    recommended = find(networks_found[-1]).recommended
+    assert recommended is not None
+    assert lowat(recommended) == "VIA_LOWAT=65536"
+
+
+def test_a_value_is_the_mean_over_instants(tmp_path: Path) -> None:
+    """Arms that differ in JS_DELAY are one value, whose repetitions are means over the instants.
+
+    4096 is the soonest at one instant, and 16384 on average. A repetition without a run at one instant does not count.
+    """
+    times = {"4096": (1000.0, 3000.0), "16384": (1500.0, 1700.0), "none": (5000.0, 5000.0)}
+    arms = [arm(f"{lowat}-{delay}", LOWAT=lowat, JS_DELAY=f"{delay}ms") for lowat in times for delay in (200, 300)]
+    write_sweep(tmp_path, arms, repeat=2)
+    for each in arms:
+        first_ms = times[each["knobs"]["LOWAT"]][each["knobs"]["JS_DELAY"] == "300ms"]
+        for number in (1, 2):
+            write_run(tmp_path, each["arm"], number, each["knobs"], first_ms)
+    shutil.rmtree(tmp_path / "16384-300.2")
+    (one,) = found(tmp_path)
+    knee = find(one)
+    assert one.instants == [200, 300]
+    chosen = one.level("16384")
+    assert chosen is not None
+    assert chosen is knee.recommended is knee.best
+    assert (chosen.estimate(Measure.FIRST_BYTE).median, chosen.repetitions) == (1600.0, 1)
+    assert chosen.instants == {200: 1500.0, 300: 1700.0}
+    told = instants(one, knee)
+    assert "means over 2 instants, JS_DELAY=200ms to 300ms" in told
+    assert "1.30 s to 1.40 s with LOWAT=16384, 4.70 s to 4.80 s with LOWAT unset" in told
+    assert told.endswith(
+        "Sooner than the recommended value at one instant, but not on average: LOWAT=4096 (JS_DELAY=200ms)."
+    )
 
 
 def test_what_steers_auto_belongs_to_its_value(tmp_path: Path) -> None:

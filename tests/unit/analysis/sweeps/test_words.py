@@ -1,12 +1,14 @@
 """Tests of the sentences about a sweep."""
 
+from dataclasses import replace
+
 import pytest
 
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
-from priolab.analysis.sweeps.words import interval, no_difference, price
-from tests.support.sweeps import Curve, level, network
+from priolab.analysis.sweeps.words import configuration, interval, no_difference, price, reason
+from tests.support.sweeps import level, network
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,7 @@ def test_a_distance_from_nothing_is_told() -> None:
     pair = level("none", (0.0, 0.0, 3000.0), 980), level("none", (0.0, 0.0, 0.0), 980)
     found = network({"none": (1000, 980)}, pair=pair)
     told = no_difference(found, find(found))
-    assert "spread is 3.00 s (factor 300) in first byte, and 0 bit/s (factor 1) in goodput" in told
+    assert "spread is 3.00 s (factor 300) in first byte, and none in goodput" in told
 
 
 def test_a_price_is_told() -> None:
@@ -37,12 +39,79 @@ def test_a_price_is_told() -> None:
     chosen = level("131072", 390, 980, **costs, **{Measure.CPU.value: 4.2})
     unset = level("none", 3830, 980, **{name: 2 * number for name, number in costs.items()})
     found = network({}, chosen, unset)
-    told = "7.79 wake-ups per MB (unset: 15.6), 277 KiB at most in the send buffer (unset: 554 KiB)."
+    told = (
+        "7.79 wake-ups per MB (LOWAT unset: 15.6), 277 KiB at most in the send buffer (LOWAT unset: 554 KiB), "
+        "980 kbit/s of goodput (LOWAT unset: 980 kbit/s)."
+    )
     assert price(found, find(found)) == f"Its price for the front: {told}"
 
 
-@pytest.mark.parametrize("curve", [{"none": (390, 980), "131072": (390, 980)}, {"131072": (390, 980)}])
-def test_no_price(curve: Curve) -> None:
-    """LOWAT unset has no price, and neither has a value that cannot be compared with it."""
-    found = network(curve)
+def test_a_price_is_told_if_no_value_is_needed() -> None:
+    """If LOWAT unset is recommended, the costs of the largest value stand beside its own; so do the second front's."""
+    second = {Measure.SECOND_VOLUNTARY.value: 3.0}
+    limited, unset = (
+        level(value, 390, 980, **{Measure.VOLUNTARY.value: wakeups}, **second)
+        for value, wakeups in (("131072", 7.79), ("none", 2.5))
+    )
+    found = network({"4096": (400, 970)}, limited, unset)
+    assert find(found).recommended is found.unset
+    assert price(found, find(found)) == (
+        "Its price for the front: 2.5 wake-ups per MB (LOWAT=131072: 7.79), 980 kbit/s of goodput (LOWAT=131072: "
+        "980 kbit/s). Its price for the second front: 3 wake-ups per MB (LOWAT=131072: 3)."
+    )
+
+
+@pytest.mark.parametrize("value", ["none", "131072"])
+def test_no_price(value: str) -> None:
+    """A single value has no other to be compared with."""
+    found = network({value: (390, 980)})
     assert price(found, find(found)) is None
+
+
+def test_a_run_repeated_has_no_spread() -> None:
+    """Of an A/A pair that is the same run twice, the sentence says so, and names no band of 0.0 ms."""
+    same = level("none", (390.0, 390.01, 390.0), 980)
+    found = network({"none": (1000, 980)}, pair=(same, same))
+    told = no_difference(found, find(found))
+    assert "The A/A pair, LOWAT unset twice, with 3 repetitions each, is the same run repeated" in told
+    assert " 0.0 ms" not in told
+    assert "0 bit/s" not in told
+
+
+@pytest.mark.parametrize(
+    ("knobs", "usual", "told"),
+    [
+        (
+            {"BUFFERING": "off"},
+            {"haproxy": "off"},
+            "holds for haproxy as it is installed: BUFFERING=off is its default",
+        ),
+        (
+            {"BUFFERING": "on"},
+            {"haproxy": "off"},
+            "does not hold for haproxy as it is installed: BUFFERING=on enlarges",
+        ),
+        ({"BUFFERING": "on"}, {"haproxy": None}, "It is installed with other buffers. CONFIG=FILE measures"),
+        ({"BUFFERING": "on", "CONFIG": "my.cfg"}, {"haproxy": "off"}, "holds for haproxy with CONFIG=my.cfg."),
+    ],
+)
+def test_the_configuration_is_told(knobs: dict[str, str], usual: dict[str, str | None], told: str) -> None:
+    """The sentence says whether the value is for the server as it is installed."""
+    made = {"SERVER": "haproxy", "PROGRAM": "stock", "CONFIG": "stock", **knobs}
+    found = replace(network({"none": (390, 980)}), knobs=made)
+    assert told in str(configuration(found, usual))
+
+
+def test_an_older_sweep_does_not_tell_the_configuration() -> None:
+    """A sweep.json of an earlier version does not say how servers are installed."""
+    assert configuration(network({"none": (390, 980)}), {}) is None
+
+
+def test_a_page_without_anything_important() -> None:
+    """Where nothing is important the reason is that there is nothing to prioritize, and not a first byte."""
+    found = replace(network({"none": (40, 980), "16384": (40, 980)}), has_important=False)
+    told = reason(found, find(found))
+    assert told.startswith(
+        "No LOWAT is needed here: nothing on this page is important, so there is nothing to prioritize"
+    )
+    assert "first byte" not in told

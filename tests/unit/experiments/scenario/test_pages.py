@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,7 @@ def test_the_catalogue() -> None:
     }
     small = {"maps": (3, 1, 1, 1), "tokens": (3, 1, 1, 1), "pair": (2, 0, 1, 1)}
     small |= dict.fromkeys(("strong", "twins", "turns", "mixed"), (2, 0, 1, 1))
+    small |= {"downloads": (4, 0, 4, 0)}
     assert counted == small | {"late": (8, 1, 1, 6), "news": (23, 1, 2, 20), "six": (6, 0, 1, 5)} | {
         "signals": (13, 1, 1, 11)
     }
@@ -122,6 +123,7 @@ def test_what_is_not_said(tmp_path: Path) -> None:
         "headers_ns": None,
         "header_bytes": 0,
         "fetchpriority": None,
+        "cue": None,
     }
 
 
@@ -133,6 +135,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         '[[resource]]\nname = "x"\ntype = "text/css"\npath = "/y/z.css"\nsize = "SIZE"\ndelay = "JS_DELAY"\n'
         'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\nwait = "50ms"\n'
         'headers = "120ms"\nheader_bytes = 3072\nfetchpriority = "low"\n'
+        'cue = { field = "u=9", early = "i", updates = ["u=1"], request_step = 2, window_step = 3 }\n'
         '[[resource]]\nname = "s"\ntype = "text/event-stream"\nsize = 9\n'
         'chunks = [{ at = "1s", bytes = 2 }, { at = "2s", bytes = 1, every = "3ms", count = 7 }]\n'
     )
@@ -156,7 +159,9 @@ def test_what_is_said(tmp_path: Path) -> None:
         "headers_ns": 120 * MS,
         "header_bytes": 3072,
         "fetchpriority": "low",
+        "cue": {"field": "u=9", "early": "i", "updates": ("u=1",), "request_step": 2, "window_step": 3},
     }
+    assert Page.from_document(json.loads(json.dumps(page.as_document()))) == replace(page, notes=())
     assert page["s"].chunks == (
         Chunk(at_ns=1000 * MS, size_bytes=2),
         Chunk(at_ns=2000 * MS, size_bytes=1, every_ns=3 * MS, count=7),

@@ -228,7 +228,7 @@ def test_the_target_is_autos() -> None:
         (
             {"PAGE": "nobody"},
             "PAGE=nobody",
-            "late, maps, mixed, news, pair, signals, six, strong, tokens, turns, twins, or a path that ends in .toml",
+            "downloads, late, maps, mixed, news, pair, signals, six, strong, tokens, turns, twins, or a path that ends",
         ),
         ({"PAGE": "news", "SIZE": "1M"}, "SIZE=1M", "the default with PAGE=news, which does not use SIZE"),
         ({"PAGE": "six", "CLIENT": "chromium"}, "PAGE=six", "with CLIENT=chromium, a page that begins with HTML"),

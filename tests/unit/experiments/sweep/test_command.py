@@ -20,7 +20,7 @@ from priolab.experiments.sweep.sweep_request import sweep_request_from
 from tests.support.sweeping import CopyingFabric
 
 Swept = Callable[..., tuple[int, argparse.Namespace]]
-WORDS = ("LOWAT=none,4096", "CC=cubic,bbr", "SIZE=20480", "RELOADS=0")
+WORDS = ("LOWAT=none,4096", "CC=cubic,bbr", "SIZE=20480", "RELOADS=0", "JS_DELAY=200ms")
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_sweep_that_went_well(swept: Swept, capsys: pytest.CaptureFixture[str]
     lines = capsys.readouterr().out.splitlines()
     assert code == 0
     assert lines[0] == "sweep: LOWAT x CC (4 arms in 2 networks, and 2 twins, 2 times each: 12 runs)"
-    assert lines[1] == "LOWAT=none,4096 CC=cubic,bbr SIZE=20480 RELOADS=0"
+    assert lines[1] == "LOWAT=none,4096 CC=cubic,bbr SIZE=20480 RELOADS=0 JS_DELAY=200ms"
     assert "of link time, about" in lines[2]
     assert lines[3] == "fabric: copying (for a test)"
     assert any(line.startswith("6 of 6 arms, 12 of 12 runs; ") for line in lines)
@@ -161,18 +161,18 @@ def test_a_lab_without_clusters(swept: Swept, monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_a_sweep_would_run(capsys: pytest.CaptureFixture[str]) -> None:
     """The listing has the numbers of arms, networks, twins, and runs, the times, and a line for each arm."""
-    listing.show_expansion(["maps", "FABRIC=netns"], Report())
+    listing.show_expansion(["maps", "JS_DELAY=200ms", "FABRIC=netns"], Report())
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith("16 arms in 2 networks, and 2 twins, 3 times each: 54 runs)")
+    assert lines[0].endswith("16 arms in 2 networks, and 2 twins: 18 runs)")
     assert lines[1].startswith("LOWAT=none,4096,")
-    assert "34 min of link time, about " in lines[2]
+    assert "11 min of link time, about " in lines[2]
     assert len(lines) == 4 + 18
     assert lines[-1].split()[:2] == ["lowat-none_cc-bbr_twin", "lowat-none_cc-bbr"]
 
 
 def test_what_a_target_means_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     """If TARGET_DELAY has several values, the listing says that it applies to LOWAT=auto alone."""
-    listing.show_expansion(["LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "FABRIC=netns"], Report())
+    listing.show_expansion(["LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "JS_DELAY=0ms", "FABRIC=netns"], Report())
     said = capsys.readouterr().out
     assert "4 arms in 1 network, and 1 twin: 5 runs; TARGET_DELAY applies to LOWAT=auto alone" in said
 
@@ -182,12 +182,12 @@ def test_a_grid_too_large_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("priolab.experiments.sweep.sweep.expand", None)
     lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
     with pytest.raises(GridError, match=r"10,005 runs: 2,000 arms and 1 twin, 5 times each; about "):
-        listing.show_expansion([lowat, "REPEAT=5", "FABRIC=netns"], Report())
+        listing.show_expansion([lowat, "JS_DELAY=0ms", "REPEAT=5", "FABRIC=netns"], Report())
 
 
 def test_targets_in_the_table(swept: Swept, capsys: pytest.CaptureFixture[str]) -> None:
     """In the table a cell is empty if the knob does not apply to the arm."""
-    code, _ = swept("LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "SIZE=20480", "RELOADS=0")
+    code, _ = swept("LOWAT=none,4096,auto", "TARGET_DELAY=20ms,50ms", "SIZE=20480", "RELOADS=0", "JS_DELAY=200ms")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert code == 0
     assert [row[:2] for row in rows if row[:1] == ["auto"]] == [["auto", "20ms"], ["auto", "50ms"]]
@@ -198,4 +198,4 @@ def test_the_named_sweeps(capsys: pytest.CaptureFixture[str]) -> None:
     """Each named sweep is listed with its number of arms."""
     listing.show_named(Report())
     said = capsys.readouterr().out
-    assert "networks: Which LOWAT is best for which network (sweep: 144 arms in 24 networks, and 24 twins" in said
+    assert "networks: Which LOWAT is best for which network (sweep: 576 arms in 24 networks, with the" in said

@@ -68,12 +68,12 @@ def _arms(points: tuple[Point, ...]) -> list[Point]:
 
 
 def test_the_issues_grid() -> None:
-    """The given arguments make 144 arms in 24 networks, as the default sweep does."""
+    """The given arguments make 144 arms in 24 networks, each at four instants, as the default sweep does."""
     words = "LOWAT=none,4096,16384,65536,131072,524288 CC=cubic,bbr RATE=128kbps,1mbit,10mbit DELAY=50ms,300ms"
     request = sweep_request_from([*words.split(), "SERVER=nginx,h2o", "REPEAT=3"])
-    assert (request.grid.combinations, request.grid.networks, request.runs) == (144, 24, 504)
+    assert (request.grid.combinations, request.grid.networks, request.runs) == (4 * 144, 24, 3 * (4 * 144 + 24))
     assert expand(request.grid) == expand(sweep_request_from([]).grid)
-    assert expand(request.grid)[0].arm.name == "lowat-none_cc-cubic_rate-128kbps_delay-50ms_server-nginx"
+    assert expand(request.grid)[0].arm.name == "lowat-none_cc-cubic_rate-128kbps_delay-50ms_server-nginx_js-delay-200ms"
 
 
 def test_the_default_sweep_does_without_servers_that_are_absent() -> None:
@@ -81,7 +81,7 @@ def test_the_default_sweep_does_without_servers_that_are_absent() -> None:
     It stays unchanged if none is installed.
     """
     request = sweep_request_from([], is_absent=["h2o", "caddy"].__contains__)
-    assert (request.grid.fixed["SERVER"], request.grid.combinations) == ("nginx", 72)
+    assert (request.grid.fixed["SERVER"], request.grid.combinations) == ("nginx", 4 * 72)
     assert request.title == "Which LOWAT is best for which network, without h2o (not installed)"
     assert sweep_request_from(["SWEEP=networks"], is_absent=["h2o"].__contains__) == sweep_request_from([])
     assert sweep_request_from([], is_absent=["h2o", "nginx"].__contains__) == sweep_request_from([])
@@ -133,11 +133,14 @@ def test_some_of_a_grid_are_spread_over_it() -> None:
         (["LOWAT=none,1", "REPEAT=1,2"], "REPEAT=1,2 is not allowed; allowed: 1 to 1000"),
         (["moon"], "SWEEP=moon is not allowed; allowed: auto, loss, maps, modem, networks"),
         (
-            ["LOWAT=none,1", "SERVER=nginx,h2o", "BUFFERING=off"],
+            ["LOWAT=none,1", "SERVER=nginx,h2o", "BUFFERING=off", "JS_DELAY=0ms"],
             "2 of the grid's 4 arms are not allowed; the first is low",
         ),
-        (["JITTER=0ms,20ms,400ms", "DELAY=10ms,300ms"], "3 of the grid's 6 arms are not allowed"),
-        ([f"LOWAT={','.join(map(str, range(1, 2001)))}", "REPEAT=5"], "10,005 runs: 2,000 arms and 1 twin, 5 times"),
+        (["JITTER=0ms,20ms,400ms", "DELAY=10ms,300ms", "JS_DELAY=0ms"], "3 of the grid's 6 arms are not allowed"),
+        (
+            [f"LOWAT={','.join(map(str, range(1, 2001)))}", "REPEAT=5", "JS_DELAY=0ms"],
+            "10,005 runs: 2,000 arms and 1 twin, 5 times",
+        ),
     ],
 )
 def test_bad_grids_are_refused(words: list[str], told: str) -> None:
@@ -149,18 +152,19 @@ def test_bad_grids_are_refused(words: list[str], told: str) -> None:
 
 def test_a_large_grid_is_told_of_with_its_time() -> None:
     """A large grid is refused with its number of runs and its time. With --yes it runs, up to a second limit."""
-    lowat = f"LOWAT={','.join(map(str, range(1, 2001)))}"
+    lowat, alone = f"LOWAT={','.join(map(str, range(1, 2001)))}", "JS_DELAY=0ms"
     with pytest.raises(GridError, match=r"; about \d+ h \d+ min on this machine; `priolab sweep` with --yes"):
         sweep_from(
-            sweep_request_from([lowat, "REPEAT=5", "FABRIC=netns", "SIZE=2k", "RATE=unlimited", "DELAY=0s"]), yes=False
+            sweep_request_from([lowat, alone, "REPEAT=5", "FABRIC=netns", "SIZE=2k", "RATE=unlimited", "DELAY=0s"]),
+            yes=False,
         )
     with pytest.raises(GridError, match=r"2,001,000 runs.*; divide the grid"):
-        sweep_from(sweep_request_from([lowat, "REPEAT=1000"]), yes=True)
+        sweep_from(sweep_request_from([lowat, alone, "REPEAT=1000"]), yes=True)
 
 
 def test_lowat_is_kept_in_bytes() -> None:
     """Names and records give LOWAT in bytes, in whatever unit it was given."""
-    request = sweep_request_from(["LOWAT=none,16k,0128k,auto", "CC=cubic,bbr"])
+    request = sweep_request_from(["LOWAT=none,16k,0128k,auto", "CC=cubic,bbr", "JS_DELAY=0ms"])
     assert request.grid.levels["LOWAT"] == ("none", "16384", "131072", "auto")
     assert [point.arm.name for point in expand(request.grid)][2] == "lowat-16384_cc-cubic"
     assert sweep_request_from(["LOWAT=16k", "CC=cubic,bbr"]).grid.fixed == {"LOWAT": "16384"}
@@ -168,7 +172,9 @@ def test_lowat_is_kept_in_bytes() -> None:
 
 def test_a_target_makes_arms_of_auto_alone() -> None:
     """TARGET_DELAY makes several arms of LOWAT=auto only. A fixed LOWAT is one arm, and each network has one twin."""
-    request = sweep_request_from(["LOWAT=none,16384,auto", "TARGET_DELAY=20ms,50ms,90ms", "CC=cubic,bbr"])
+    request = sweep_request_from(
+        ["LOWAT=none,16384,auto", "TARGET_DELAY=20ms,50ms,90ms", "CC=cubic,bbr", "JS_DELAY=0ms"]
+    )
     points = expand(request.grid)
     assert [point.arm.name for point in points if point.arm.knobs["CC"] == "bbr"] == [
         "lowat-none_cc-bbr",
@@ -181,7 +187,7 @@ def test_a_target_makes_arms_of_auto_alone() -> None:
     assert {point.arm.knobs["TARGET_DELAY"] for point in points if point.arm.knobs["LOWAT"] != "auto"} == {
         KNOBS["TARGET_DELAY"].default
     }
-    only_auto = sweep_request_from(["LOWAT=auto", "TARGET_DELAY=20ms,50ms"])
+    only_auto = sweep_request_from(["LOWAT=auto", "TARGET_DELAY=20ms,50ms", "JS_DELAY=0ms"])
     assert (only_auto.runs, len(expand(only_auto.grid))) == (3, 3)
 
 
@@ -195,7 +201,7 @@ def test_words_over_a_named_sweep() -> None:
     """Arguments after the name of a sweep or scenario override its values."""
     request = sweep_request_from(["maps", "CC=reno", "REPEAT=2"])
     assert (request.name, list(request.grid.levels), request.grid.fixed) == ("maps", ["LOWAT"], {"CC": "reno"})
-    assert request.runs == (8 + 1) * 2
+    assert request.runs == (4 * 8 + 1) * 2
     request = sweep_request_from(["SWEEP=maps", "REPEAT=1"])
     assert request.run["REPEAT"] == 1
     request = sweep_request_from(["SCENARIO=modem", "LOWAT=none, 4096"])
@@ -250,8 +256,9 @@ def test_a_file(tmp_path: Path) -> None:
         'title = "Mine"\n[grid]\nLOWAT = ["none", 4096]\n[knobs]\nSIZE = 20480\n[run]\nREPEAT = 2\nSAMPLE = "20ms"\n'
     )
     request = sweep_request_from([str(path), "RELOADS=0"])
-    assert (request.name, request.title, request.runs) == ("mine", "Mine", 6)
-    assert request.grid == Grid(levels={"LOWAT": ("none", "4096")}, fixed={"SIZE": "20480", "RELOADS": "0"})
+    assert (request.name, request.title, request.runs) == ("mine", "Mine", 2 * (4 * 2 + 1))
+    fixed = {"SIZE": "20480", "RELOADS": "0"}
+    assert request.grid == Grid(levels={"LOWAT": ("none", "4096")}, fixed=fixed, instants=4)
     assert (request.run["REPEAT"], request.run["SAMPLE"]) == (2, 2 * 10**7)
 
 
@@ -266,7 +273,15 @@ def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         return FABRICS[name], str(shaper)
 
     monkeypatch.setattr("priolab.experiments.sweep.sweep.choose", choose)
-    words = ["LOWAT=none,1,2,3", "CC=cubic,bbr", "SIZE=4k,8k", "FABRIC=virtual", "SEED=5", "DEADLINE=9s"]
+    words = [
+        "LOWAT=none,1,2,3",
+        "CC=cubic,bbr",
+        "SIZE=4k,8k",
+        "FABRIC=virtual",
+        "SEED=5",
+        "DEADLINE=9s",
+        "JS_DELAY=0ms",
+    ]
     sweep: Sweep = sweep_from(sweep_request_from(words), yes=False)
     assert {(each.congestion_control, each.size_bytes) for each in shown} == set(
         product(("cubic", "bbr"), (4096, 8192))
@@ -279,3 +294,45 @@ def test_a_sweep_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         10**8,
         False,
     )
+
+
+def test_a_server_is_tried_as_it_is_installed() -> None:
+    """HAProxy, which is installed with BUFFERING=off, has networks of both levels, each with a twin; nginx has one."""
+    request = sweep_request_from(["SERVER=haproxy,nginx", "LOWAT=none,4096", "JS_DELAY=0ms"])
+    points = expand(request.grid)
+    arms = [(point.levels["SERVER"], point.arm.knobs["BUFFERING"]) for point in _arms(points)]
+    assert arms == [("haproxy", "on"), ("haproxy", "off")] * 2 + [("nginx", "on")] * 2
+    assert (request.grid.combinations, request.grid.networks, request.runs) == (6, 3, len(points))
+    assert len({point.network for point in points}) == 3
+
+
+@pytest.mark.parametrize("word", ["BUFFERING=on", "BUFFERING=off", "CONFIG=my.cfg", "SERVER=nginx"])
+def test_a_configuration_that_is_given_counts(word: str) -> None:
+    """With BUFFERING, or a CONFIG of one's own, or another server nothing is tried beside."""
+    words = ["SERVER=haproxy"] if not word.startswith("SERVER") else []
+    assert not sweep_request_from([*words, word, "LOWAT=none,4096"]).grid.buffering
+
+
+def test_the_instant_varies_within_a_write() -> None:
+    """Without JS_DELAY each arm is tried at four instants, a quarter of a packet buffer's time apart.
+
+    On a fast link they are a millisecond apart. The instants are of one network, whose twin has the first.
+    """
+    request = sweep_request_from(["LOWAT=none,4096", "RATE=1mbit,10gbit"])
+    points = expand(request.grid)
+    found: dict[str, list[str]] = {"1mbit": [], "10gbit": []}
+    for point in _arms(points):
+        if point.levels["LOWAT"] == "4096":
+            found[point.levels["RATE"]].append(point.arm.knobs["JS_DELAY"])
+    assert found == {
+        "1mbit": ["200ms", "331ms", "462ms", "593ms"],
+        "10gbit": ["200ms", "201ms", "202ms", "203ms"],
+    }
+    assert (request.grid.combinations, request.grid.networks, request.runs) == (16, 2, len(points))
+    assert [point.arm.knobs["JS_DELAY"] for point in points if point.twin_of] == ["200ms", "200ms"]
+
+
+@pytest.mark.parametrize("word", ["JS_DELAY=0ms", "JS_DELAY=0ms,1ms", "PAGE=news", "PAGE=maps,news", "SCENARIO=tokens"])
+def test_an_instant_that_is_given_counts(word: str) -> None:
+    """With JS_DELAY, or a page with delays of its own, no further instant is tried."""
+    assert sweep_request_from([word, "LOWAT=none,4096"]).grid.instants == 1

@@ -10,6 +10,7 @@ from priolab.common.formats.decisions import Why
 from tests.support.tuner.law import (
     CEILING_BYTES,
     PACKET_BUFFER_BYTES,
+    Acked,
     Aim,
     Choice,
     Seen,
@@ -125,9 +126,72 @@ def test_a_rate_that_drops_is_followed_in_one_look() -> None:
     assert lowats == [fast, fast, fast, slow, slow, fast]
 
 
+def _acked(*steps: tuple[int, float]) -> Acked:
+    """Return the measurement after round trips. Each step: its bytes, and its time in ms."""
+    acked, now_ns, all_bytes = Acked(), 1, 0
+    acked.begin(0, now_ns)
+    for size_bytes, time_ms in steps:
+        now_ns, all_bytes = now_ns + round(time_ms * 10**6), all_bytes + size_bytes
+        acked.note(all_bytes % 2**32, now_ns)
+    return acked
+
+
+def test_a_burst_is_no_rate() -> None:
+    """Four packets that a shaper lets pass at once after a loss count over 100 ms."""
+    steady = [(300_000, 120.0)] * 10
+    burst = _acked(*steady, *[(4 * 1448, 0.1)] * 3)
+    assert 2_500_000 <= burst.highest_rate_bytes_s <= 1.06 * 2_500_000
+
+
+def test_the_gap_before_a_clump_counts() -> None:
+    """Acknowledgments that were held back for three seconds give at most four times the rate."""
+    steady, gap, clump = [(62_500, 25.0)] * 40, (1448, 3000.0), (7_500_000 - 1448, 100.0)
+    for round_trips in ([gap, clump], [gap, clump, *steady[:9]]):
+        assert 2_500_000 <= _acked(*steady, *round_trips).highest_rate_bytes_s <= 4 * 2_500_000
+    assert _acked(*steady, gap, clump).rate_bytes_s > 20 * 2_500_000
+
+
+def test_slow_start_with_short_round_trips() -> None:
+    """Until 100 ms have passed, LOWAT and a packet buffer are half of all acknowledged bytes."""
+    acked = _acked(*((14_480 << at, 10.0) for at in range(7)))
+    all_bytes = 14_480 * 127
+    assert acked.rate_bytes_s == acked.highest_rate_bytes_s == all_bytes * 10
+    found = decide(Seen(0, acked.rate_bytes_s, acked.highest_rate_bytes_s, 2000, 1448, 10_000), AIM)
+    assert found.lowat_bytes == all_bytes // 2 - PACKET_BUFFER_BYTES
+
+
+def test_long_round_trips_count_alone() -> None:
+    """The rate of a round trip of 100 ms or more is its own, and the highest rate follows a faster link at once."""
+    slow, fast = [(125_000, 100.0)] * 30, (1_250_000, 100.0)
+    faster = _acked(*slow, fast)
+    assert faster.rate_bytes_s == faster.highest_rate_bytes_s == 12_500_000
+
+
+def test_the_highest_rate_is_forgotten() -> None:
+    """A link's earlier rate counts for two seconds at most, and no time without round trips makes it forgotten."""
+    fast, slow = [(1_250_000, 100.0)] * 20, [(125_000, 100.0)]
+    assert _acked(*fast, *slow * 9).highest_rate_bytes_s == 12_500_000
+    assert _acked(*fast, (14_480, 60_000.0)).highest_rate_bytes_s == 12_500_000
+    assert _acked(*fast, *slow * 22).highest_rate_bytes_s == 1_250_000
+
+
+def test_what_the_kernel_forgets_counts_once() -> None:
+    """After a timeout the kernel may forget selective acknowledgments; the same bytes later are not new."""
+    acked = Acked()
+    acked.begin(2**32 - 1000, 1)
+    for all_bytes in (2**32 - 500, 2**32 - 900, 2**32 - 500):
+        acked.note(all_bytes, 10**8)
+    assert acked.rate_bytes_s == 500 * 10
+    acked.note(500, 10**8)
+    assert acked.rate_bytes_s == 1500 * 10
+
+
 _IN_C = """
 #include "law.h"
 struct numbers { struct seen seen; struct aim aim; struct choice choice; __u64 wait_us; };
+struct noted { __u32 more_bytes, later_ns; struct acked acked; __u64 highest_bytes_s; };
+static struct acked acked;
+static __u64 now_ns;
 static __u64 state = 88172645463325252ULL;
 static __u64 any(int bits) /* with each number of bits equally often */
 {
@@ -146,11 +210,25 @@ void many(struct numbers *all, int count)
         n->wait_us = wait_us(n->choice.lowat_bytes, n->choice.rate_bytes_s);
     }
 }
+void spans(struct noted *all, int count) /* round trips of one connection, with long ones, and steps back */
+{
+    if (now_ns == 0)
+        begin_acked(&acked, 7, now_ns = 1);
+    for (struct noted *n = all; n != all + count; n++) {
+        n->more_bytes = any(2) ? any(32) : any(24);
+        n->later_ns = any(31);
+        now_ns += n->later_ns;
+        note_acked(&acked, acked.all_bytes + n->more_bytes, now_ns);
+        n->acked = acked;
+        n->highest_bytes_s = highest_rate_bytes_s(&acked);
+    }
+}
 int c_differs(__u32 a, __u32 b) { return differs(a, b); }
 __u64 c_rate(__u32 s, __u32 i, __u32 m) { return delivery_rate_bytes_s(s, i, m); }
 __u64 c_rate_of(__u64 b, __u64 t) { return rate_of(b, t); }
 """
 _NUMBERS = struct.Struct("=3Q3I4x3I4xQ2IQ")
+_NOTED = struct.Struct("=2I7Q4IQ")
 _MANY, _AT_ONCE = 10**6, 10**5
 
 
@@ -176,6 +254,22 @@ def test_a_million_decisions(in_c: ctypes.CDLL) -> None:
             assert wait == wait_us(lowat_bytes, rate_bytes_s), of
             reasons.add(why)
     assert len(reasons) == WHYS.index(Why.SYSCTL)
+
+
+@pytest.mark.release
+def test_a_million_round_trips(in_c: ctypes.CDLL) -> None:
+    """law.h measures the same rates of bytes as the law in Python."""
+    noted = ctypes.create_string_buffer(_AT_ONCE * _NOTED.size)
+    acked, now_ns = Acked(), 1
+    acked.begin(7, now_ns)
+    for _ in range(_MANY // _AT_ONCE):
+        in_c.spans(noted, _AT_ONCE)
+        for more_bytes, later_ns, *state in _NOTED.iter_unpack(noted.raw):
+            now_ns += later_ns
+            acked.note((acked.all_bytes + more_bytes) % 2**32, now_ns)
+            rates = acked.rate_bytes_s, acked.highest_bytes_s, acked.before_bytes_s
+            sizes = *acked.span_bytes, acked.all_bytes
+            assert (*acked.span_ns, acked.since_ns, *rates, *sizes, acked.highest_rate_bytes_s) == tuple(state)
 
 
 def test_the_kernel_reckons_the_same_rate(in_c: ctypes.CDLL) -> None:

@@ -75,7 +75,7 @@ def test_further_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "said"),
     [
         (["RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
-        (["SIZE=3", "--", "true"], "SIZE=3 is not allowed; allowed: the knobs of `priolab sandbox`: RATE,"),
+        (["SIZE=3", "--", "true"], "SIZE=3 is not allowed; allowed: the knobs of `priolab sandbox`: LINK,"),
         (["LOWAT=auto", "--", "true"], "LOWAT=auto is not allowed"),
         (["SEED=x", "--", "true"], "SEED=x is not allowed; allowed: 0 to"),
         (["modem", "--", "true"], "KNOB=modem is not allowed; allowed: NAME=VALUE"),
@@ -95,7 +95,7 @@ def test_further_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--host", "phone", "'", "--", "true"], "--host=' is not allowed; allowed: words"),
         (["phone.RATE=1mbit", "--", "true"], "phone.RATE=1mbit is not allowed; allowed: HOST.NAME=VALUE with a host"),
         (["client.RATE=1mbit", "--", "true"], "client.RATE=1mbit is not allowed"),
-        ([*_PHONE, "phone.CC=bbr", "--", "true"], "phone.CC=bbr is not allowed; allowed: the knobs of a link: RATE,"),
+        ([*_PHONE, "phone.CC=bbr", "--", "true"], "phone.CC=bbr is not allowed; allowed: the knobs of a link: LINK,"),
         ([*_PHONE, "phone.RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
         ([*_PHONE, "--set", "tablet.net.core.x=1", "--", "true"], "--set=tablet.net.core.x=1 is not allowed"),
         ([*_PHONE, "--wait-port", "phone:0", "--", "true"], "--wait-port=phone:0 is not allowed; allowed: a port"),

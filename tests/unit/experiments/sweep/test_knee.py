@@ -8,7 +8,7 @@ import pytest
 
 from priolab.common.errors import StepFailed
 from priolab.experiments import cli
-from priolab.experiments.commands.knee import newest
+from priolab.experiments.sweep.knee import newest
 
 GOLDEN = Path(__file__).parents[3] / "golden-sweep"
 

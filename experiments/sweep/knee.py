@@ -10,7 +10,7 @@ from priolab.analysis.sweeps import table
 from priolab.analysis.sweeps.folder import Sweep, load_sweep
 from priolab.analysis.sweeps.summary import summarize
 from priolab.common.documents import write_document
-from priolab.common.errors import StepFailed
+from priolab.common.errors import StepFailed, Unfit
 from priolab.common.exit_codes import exit_code
 from priolab.common.formats.reading import FolderError, read_document
 from priolab.common.formats.sweep import MOST_SWEEP_BYTES, SWEEP_FORMAT, SweepRecord
@@ -30,10 +30,29 @@ def add_to(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print the summary as JSON; docs/reference/results.md describes it"
     )
+    parser.add_argument(
+        "--visitors",
+        type=Path,
+        metavar="MIX.toml",
+        help="seek one value for visitors of several networks, with the shares in this file (docs/guide/choosing.md); "
+        "runs the sweep of these networks, or reuses it, unless a sweep is named",
+    )
+    parser.add_argument(
+        "--most-loss",
+        metavar="PERCENT",
+        help="with --visitors, the most of goodput, or of the first byte's time, that the value may lose in any"
+        " network, from 0%% to 50%% (default: 1%%)",
+    )
     parser.set_defaults(do=_do)
 
 
 def _do(options: Namespace, report: Report) -> int:
+    if options.visitors is not None:
+        from priolab.experiments.sweep.visitors_command import show_mix  # makes runs
+
+        return show_mix(options, report)
+    if options.most_loss is not None:
+        raise Unfit("--most-loss is for --visitors MIX.toml")
     folder = newest(options.results.resolve()) if options.experiment is None else experiment_folder(options)
     return show(folder, report, as_json=options.json)
 

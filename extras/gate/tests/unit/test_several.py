@@ -1,0 +1,153 @@
+"""Tests of the judgement on probes of several streams: synthetic orders, and the faults that they show."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from priolab.analysis.judgement.sequence import Relation, expected, priorities_of
+from priolab.common.formats.events import Event, Kind
+from priolab.common.formats.page import Page
+from priolab.common.formats.run import OracleRecord
+from priolab.experiments.scenario.pages import Parameters, page_of
+from priolab.extras.gate.checks import Check
+from priolab.extras.gate.faults import Fault
+from priolab.extras.gate.judging import Finding, _exceeded, judged
+from priolab.extras.gate.seen import Seen
+
+_STEP = 8192
+_IN_TURN = (Fault.URGENCY_UPDATES,)
+
+
+def sent(page: Page, served: Sequence[str]) -> list[Event]:
+    """Make the events of a probe whose steps are each served by one stream."""
+    streams = {each.name: 2 * number + 1 for number, each in enumerate(page.contents)}
+
+    def event(kind: Kind, size: int | None, name: str | None) -> Event:
+        stream = None if name is None else streams[name]
+        return Event(t_ns=0, kind=kind, load=1, stream_id=stream, resource=name, size_bytes=size)
+
+    made = [event(Kind.REQUEST_SENT, None, name) for name in streams]
+    made += [event(Kind.WINDOW_OPENED, page[name].size_bytes, name) for name in streams if name != "plug"]
+    made.append(event(Kind.WINDOW_OPENED, _STEP, None))
+    for name in served:
+        made += [event(Kind.DATA, _STEP, name), event(Kind.WINDOW_OPENED, _STEP, None)]
+    return made
+
+
+def in_order(page: Page) -> list[str]:
+    """Return the stream that is served in each step by a sound server, if all could be sent at once."""
+    asked = priorities_of(page)
+    left = {each.name: each.size_bytes // _STEP for each in page.contents[1:]}
+    served: list[str] = []
+    while any(left.values()):
+        ready = [name for name in left if left[name]]
+        least = min(asked[name].urgency for name in ready)
+        first = [name for name in ready if asked[name].urgency == least]
+        alone = [name for name in first if not asked[name].incremental]
+        served.append(alone[0] if alone else max(first, key=lambda name: left[name]))
+        left[served[-1]] -= 1
+    return served
+
+
+def seen_of(check: Check, served: Sequence[str] | None = None) -> tuple[tuple[str, str], Seen]:
+    """Make the observation of a check's one trial. served: the order of the steps; None for a sound server's."""
+    ((role, trial),) = check.trials()
+    page = page_of(trial.page, Parameters(size_bytes=1, script_delay_ns=0))
+    events = sent(page, in_order(page) if served is None else served)
+    return (check.name, role), Seen(trial=trial, events=events, page=page)
+
+
+def finding(kind: str, order: Sequence[str] | None, *others: str) -> Finding:
+    """Judge a check in which streams came one after the other in this order. others: kinds that hold."""
+    checks = tuple(Check(kind=each) for each in (kind, *others))
+    (key, sound), *rest = map(seen_of, checks)
+    served = [name for name in order or () for _ in range(sound.page[name].size_bytes // _STEP)]
+    mine = sound if order is None else replace(sound, events=sent(sound.page, served))
+    return judged(checks, {key: mine, **dict(rest)})[0]
+
+
+@pytest.mark.parametrize("kind", ["levels", "many", "arrival", "fair", "blocked", "preemption", "updates", "used"])
+def test_a_sound_server(kind: str) -> None:
+    """It passes, and the reason counts the streams."""
+    found = finding(kind, None)
+    assert found.passed, found.text
+    assert found.text.endswith("streams in order")
+
+
+@pytest.mark.parametrize(
+    ("kind", "order", "faults"),
+    [
+        ("arrival", "dcba", {Fault.LAST_FIRST}),
+        ("arrival", "acdb", {Fault.LAST_FIRST}),
+        ("fair", "abcd", {Fault.UNFAIR}),
+        ("updates", ["twice", "replaced", "early", "reference", "on", "on2"], {*_IN_TURN, Fault.EARLY_UPDATE}),
+        ("updates", ["replaced", "twice", "reference", "early", "on", "on2"], {*_IN_TURN, Fault.MERGES_UPDATES}),
+        ("updates", ["reference", "twice", "on", "on2", "replaced", "early"], {Fault.MISREADS_UPDATES}),
+        ("used", ["five", "three", "one"], {Fault.LATER_REQUESTS}),
+    ],
+)
+def test_orders(kind: str, order: Sequence[str], faults: set[Fault]) -> None:
+    """The faults that an order shows. Streams that came in turn, and must share, are a second mistake in `updates`."""
+    found = finding(kind, order)
+    assert found.passed is False
+    assert set(found.faults) == faults
+    assert "asked for all" in found.reason or "not a half" in found.reason
+
+
+def test_the_order_of_arrival_helps_to_name() -> None:
+    """Equal urgencies in the order of arrival tell apart what else looks alike: here all below the default are one."""
+    order = ["two", "zero", "one", "soon", "none", "seven", "four", "six", "later"]
+    assert finding("levels", order, "arrival").faults == (Fault.COARSE,)
+
+
+@pytest.mark.parametrize(
+    ("limits", "exceeded"),
+    [
+        ({}, None),
+        ({"late_by": "500ms"}, "its first byte was 501 ms late, and late_by = 500ms"),
+        ({"late_by": "501ms"}, None),
+        ({"needless_bytes": 1000}, "2,000 needless bytes came before it, and needless_bytes = 1,000"),
+        ({"needless_bytes": 2000}, None),
+    ],
+)
+def test_limits(limits: Mapping[str, object], exceeded: str | None) -> None:
+    """The last load is compared with the check's limits."""
+    check = Check(kind="late", **limits)  # type: ignore[arg-type]
+    ((_, trial),) = check.trials()
+    page = page_of("maps", Parameters(size_bytes=5000, script_delay_ns=0))
+    oracle = OracleRecord(first_byte_ms=1, inversion_ms=501, inversion_bytes=2000)
+    assert _exceeded(check, Seen(trial=trial, events=(), page=page, oracle=oracle)) == exceeded
+    assert _exceeded(check, Seen(trial=trial, events=(), page=page)) is None
+
+
+def test_a_limit_that_is_no_time() -> None:
+    """The error names the key."""
+    with pytest.raises(ValueError, match="late_by"):
+        Check(kind="late", late_by="soon")
+
+
+def test_what_broke_off() -> None:
+    """A server that ends the connection at malformed fields alone has this fault; another failure is an error."""
+    check, basic = Check(kind="parameters"), Check(kind="levels")
+    (key, sound), (of_basic, held) = seen_of(check), seen_of(basic)
+    closed = replace(sound, failure="the front closed the connection")
+    broken, _ = judged((check, basic), {key: closed, of_basic: held})
+    assert (broken.faults, broken.error) == ((Fault.BREAKS_OFF,), False)
+    late = replace(sound, failure="it took longer than its deadline")
+    for failure, before in ((late, held), (closed, replace(held, failure=closed.failure))):
+        failed, _ = judged((check, basic), {key: failure, of_basic: before})
+        assert (failed.faults, failed.error) == ((), True)
+
+
+def test_time_that_is_over() -> None:
+    """A check whose trials were not made in time is not checked, and says why."""
+    check = Check(kind="levels")
+    (unmade,) = judged((check,), {}, over=True)
+    assert (unmade.passed, unmade.reason) == (None, "the time was over")
+
+
+def test_what_is_not_judged() -> None:
+    """Of an incremental stream and another of the same urgency the pages demand nothing."""
+    page = page_of(next(Check(kind="levels").trials())[1].page, Parameters(size_bytes=1, script_delay_ns=0))
+    assert expected(("one", "soon"), priorities_of(page), Relation.FIRST) is Relation.ANY
