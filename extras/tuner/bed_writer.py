@@ -20,12 +20,17 @@ _CWND_AT = 80
 """The place of tcpi_snd_cwnd in struct tcp_info."""
 
 
+def unsent_bytes(connection: socket.socket) -> int:
+    """Returns how many bytes of those written were never sent; over Multipath TCP, those that no path has got."""
+    (unsent,) = _INT.unpack(fcntl.ioctl(connection, _SIOCOUTQNSD, bytes(_INT.size)))
+    return int(unsent)
+
+
 def sample(connection: socket.socket) -> tuple[int, int, int]:
     """Returns TCP_NOTSENT_LOWAT, the unsent bytes, and the congestion window in segments."""
     lowat_bytes = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT)
-    (unsent_bytes,) = _INT.unpack(fcntl.ioctl(connection, _SIOCOUTQNSD, bytes(_INT.size)))
     known = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _CWND_AT + _INT.size)
-    return lowat_bytes, unsent_bytes, _INT.unpack_from(known, _CWND_AT)[0]
+    return lowat_bytes, unsent_bytes(connection), _INT.unpack_from(known, _CWND_AT)[0]
 
 
 def _write(connection: socket.socket) -> None:

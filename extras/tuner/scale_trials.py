@@ -53,7 +53,7 @@ _PAGE_LIMIT_S = 60
 _TO_CLASS = "3,40 0 0 36,68 0 0 65536,22 0 0 0"
 """Classic BPF: the destination's port, 36 bytes from the begin of the frame, is the number of the class 1:N."""
 _STEP = "many connections"
-_TUNER_STARTS_S = 1.0
+_TUNER_STARTS_S, _LOOK_S = 30.0, 0.05
 _MEMORY_EVERY_S = 0.5
 _STATISTICS = Path("/proc/sys/kernel/bpf_stats_enabled")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -203,9 +203,14 @@ class _Trying:
     @contextmanager
     def _tuner(self, group: Path) -> Iterator[Process]:
         command = [str(self.programs.tuner), "run", "--quiet", "--cgroup", str(group)]
-        with Process("the tuner", command, self.folder / "tuner.log") as tuner:
-            time.sleep(_TUNER_STARTS_S)
-            tuner.check_alive()
+        log = self.folder / "tuner.log"
+        with Process("the tuner", command, log) as tuner:
+            end = time.monotonic() + _TUNER_STARTS_S
+            while not log.read_text():  # its first line says that it tunes
+                tuner.check_alive()
+                if time.monotonic() > end:
+                    raise StepFailed(_STEP, "the tuner does not start")
+                time.sleep(_LOOK_S)
             yield tuner
 
     def _work(self, pid: int) -> Work:

@@ -1,18 +1,28 @@
 """LOWAT=auto in the guest: the results of the tuner, which does not get the link's settings."""
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import quantiles
 
 import pytest
 
+from priolab.analysis.loads.metrics import measured_load
+from priolab.analysis.records.runs import load_run
+from priolab.analysis.records.samples import latest
 from priolab.common.formats.decisions import Decision, Trigger
 from priolab.common.formats.reading import read_journal
-from priolab.common.packets import PACKET_BUFFER_BYTES, unframed
+from priolab.common.packets import PACKET_BUFFER_BYTES, PACKET_BYTES, unframed
 from tests.support.lab import complete_ms
 from tests.support.shared_runs import Runs
-from tests.support.tuner.law import follows
+from tests.support.tuner.law import Aim, Seen, decide, follows
 from tests.support.variations import finely_sampled
 
 pytestmark = pytest.mark.usefixtures("guest")
+
+_EVERY_MS, _SENDS_MS, _PER_MS = 120, 25, 10
+_TARGET_MS = 50
+_MS = 10**6
 
 
 def test_auto_is_as_good_as_a_good_value(run: Runs) -> None:
@@ -63,3 +73,43 @@ def test_a_new_connection_starts_small(run: Runs, tuner: str) -> None:
     assert max(arm["observed"]["socket_lowat"]) < 20_000
     fixed = run("LOWAT=16384", *words).arm("lowat-16384")
     assert arm["script"]["first_byte_ms"] == pytest.approx(fixed["script"]["first_byte_ms"], rel=0.01)
+
+
+@pytest.fixture
+def in_turns(tmp_path: Path) -> Path:
+    """Make a trace of a link that serves the client 25 of every 120 ms, with ten packets in each."""
+    file = tmp_path / "in-turns"
+    turns = (range(begin, begin + _SENDS_MS) for begin in range(1, 40 * _EVERY_MS, _EVERY_MS))
+    file.write_text("".join(f"{ms}\n" * _PER_MS for turn in turns for ms in turn))
+    return file
+
+
+@pytest.mark.parametrize("tuner", ["bpf", "cautious-bpf"])
+def test_acknowledgments_in_clumps(in_turns: Path, run: Runs, tuner: str) -> None:
+    """On a link that serves the client in turns, 99 % of the expected waits are below twice the target, by time.
+
+    Within a turn round trips are short, and the kernel's delivery rate is several times the link's mean rate; by this
+    rate alone the waits would be longer. The load takes no longer than without a limit.
+    """
+    words = (f"TRACE={in_turns}", "DELAY=200us", "QUEUE=25", "SIZE=6M", "WINDOW=256M", "RELOADS=0")
+    done = run("LOWAT=auto", f"TUNER={tuner}", *words)
+    assert complete_ms(dict(done.ok_arm("lowat-auto"))) < 1.01 * complete_ms(dict(done.ok_arm("control")))
+    assert done.folder is not None
+    folder = done.folder / "lowat-auto.1"
+    assert _late_wait_ms(folder, lambda decision: decision.new_bytes) < 2 * _TARGET_MS
+    assert _late_wait_ms(folder, _by_the_kernels_rate) > 4 * _TARGET_MS
+
+
+def _by_the_kernels_rate(decision: Decision) -> int:
+    """Return the law's value if no rate of bytes limits the kernel's delivery rate."""
+    rate = decision.delivery_rate_bytes_s
+    seen = Seen(rate, rate, rate, decision.cwnd_segments, decision.mss_bytes, decision.rtt_ns // 1000)
+    return decide(seen, Aim()).lowat_bytes
+
+
+def _late_wait_ms(folder: Path, lowat_bytes: Callable[[Decision], int]) -> float:
+    """Return the 99th percentile, by time, of how long the link needs for unsent bytes at its mean rate."""
+    decisions, load = read_journal(folder / "front/lowat.jsonl", Decision), measured_load(load_run(folder).evidence())
+    per_ms = unframed(PACKET_BYTES * _PER_MS * _SENDS_MS / _EVERY_MS)
+    known = [latest(decisions, t_ns) for t_ns in range(load.started_ns, load.finished_ns, _MS)]
+    return quantiles([(lowat_bytes(each) + PACKET_BUFFER_BYTES) / per_ms for each in known if each], n=100)[-1]

@@ -17,7 +17,7 @@ func readConfig(file string, into *Settings) error {
 }
 
 func parseConfig(file, content string, into *Settings) error {
-	lines := strings.Split(content, "\n")
+	lines := strings.Split(strings.TrimPrefix(content, "\ufeff"), "\n")
 	lineOf := map[string]int{}
 	for at := 0; at < len(lines); at++ {
 		where := fmt.Sprintf("%s, line %d", file, at+1)

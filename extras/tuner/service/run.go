@@ -53,7 +53,7 @@ func run(order *order) error {
 	if err := s.probe(); err != nil {
 		return err
 	}
-	s.teller.say("tuning %s; target delay %v%s", s.aims(), s.Target, s.mode())
+	s.teller.say("tuning %s", s.aims())
 	if err := s.report(); err != nil {
 		return err
 	}
@@ -157,18 +157,25 @@ func (s *service) leaveTaken() error {
 	return nil
 }
 
-// aims names the cgroups that are not left to other tuners.
+// aims names the cgroups that are tuned, the target, and the cgroups that do not exist.
 func (s *service) aims() string {
-	paths := []string{}
+	tuned, missing := []string{}, []string{}
 	for _, each := range s.groups {
-		if each.taken == nil {
-			paths = append(paths, each.path)
+		switch {
+		case each.attached != nil:
+			tuned = append(tuned, each.path)
+		case each.taken == nil:
+			missing = append(missing, each.path)
 		}
 	}
-	if len(paths) == 0 {
-		return "no cgroup yet"
+	if len(tuned) == 0 {
+		tuned = append(tuned, "no cgroup yet")
 	}
-	return strings.Join(paths, ", ")
+	text := fmt.Sprintf("%s; target delay %v%s", strings.Join(tuned, ", "), s.Target, s.mode())
+	if len(missing) > 0 {
+		text += "; waiting for " + strings.Join(missing, ", ")
+	}
+	return text
 }
 
 // report tells the program the sysctls, and the operator what has happened.
@@ -219,7 +226,7 @@ func (s *service) reload() {
 		complain("%v; the old settings stay", err)
 		return
 	}
-	s.teller.say("read the settings again: tuning %s; target delay %v%s", s.aims(), s.Target, s.mode())
+	s.teller.say("read the settings again: tuning %s", s.aims())
 }
 
 // apply makes the present settings effective. old: the settings until now.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,7 +79,7 @@ func (e entry) key() string {
 
 var entries = []entry{
 	{"cgroup", "PATH", "tune the connections that servers of this cgroup accept; may be given more than once",
-		"absolute paths of folders of a cgroup2 hierarchy, each once", list,
+		"absolute paths of folders of a cgroup2 hierarchy, none within another", list,
 		func(s *Settings, given string) bool {
 			clean := filepath.Clean(given)
 			for _, other := range s.Cgroups {
@@ -134,11 +136,11 @@ var entries = []entry{
 		func(s *Settings, given string) bool {
 			where, err := netip.ParseAddrPort(given)
 			s.MetricsListen = given
-			return err == nil && where.Addr().IsLoopback()
+			return err == nil && where.Addr().IsLoopback() && where.Port() != 0
 		}},
 }
 
-const allowedNetwork = "an address or a network, such as 10.0.0.0/8 or fd00::/8"
+const allowedNetwork = "an address, or a network without bits after its prefix, such as 10.0.0.0/8 or fd00::/8"
 
 func addPort(given string, to *[]uint16) bool {
 	n, err := strconv.ParseUint(given, 10, 16)
@@ -189,6 +191,10 @@ func (s *Settings) check(file string) error {
 		return wrongly("%sno cgroup is named; give --cgroup PATH, or cgroups = [\"PATH\"] in the configuration file", file)
 	case s.Ceiling != 0 && s.Ceiling < s.Floor:
 		return refusal(s.ceilingAt+"ceiling", fmt.Sprint(s.Ceiling), fmt.Sprintf("%d (the floor) to %d bytes", s.Floor, mostBytes))
+	case *s.portBits() == [1 << 13]byte{}:
+		return wrongly("%sno port is left to tune: each is an exception, too", file)
+	case !slices.Contains(slices.Collect(maps.Values(s.networks())), 1):
+		return wrongly("%sno client is left to tune: each network is an exception, too", file)
 	}
 	return nil
 }

@@ -4,12 +4,13 @@ import (
 	"errors"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
 
 func TestConfiguration(t *testing.T) {
-	text := `# a comment
+	text := "\ufeff" + `# a comment
 cgroups = [ # one
     "/a/b#c",
     "/d/",
@@ -51,13 +52,14 @@ func TestWrongConfiguration(t *testing.T) {
 		"target_delay = \"11s\"":         "f, line 1: target_delay=11s is not allowed; allowed: a time from 1ms to 10s",
 		"floor = 0":                      "f, line 1: floor=0 is not allowed; allowed: 1 to 67108864 bytes",
 		"ceiling = 2147483648":           "f, line 1: ceiling=2147483648 is not allowed; allowed: 1 to 2147483647 bytes",
-		"cgroups = [\"a\"]":              "f, line 1: cgroups=a is not allowed; allowed: absolute paths of folders of a cgroup2 hierarchy, each once",
-		"cgroups = [\"/a\", \"/a/b\"]":   "f, line 1: cgroups=/a/b is not allowed; allowed: absolute paths of folders of a cgroup2 hierarchy, each once",
+		"cgroups = [\"a\"]":              "f, line 1: cgroups=a is not allowed; allowed: absolute paths of folders of a cgroup2 hierarchy, none within another",
+		"cgroups = [\"/a\", \"/a/b\"]":   "f, line 1: cgroups=/a/b is not allowed; allowed: absolute paths of folders of a cgroup2 hierarchy, none within another",
 		"cgroups = \"/a\"":               "f, line 1: cgroups=\"/a\" is not allowed; allowed: a list, such as [\"A\", \"B\"]",
 		"cgroups = [\"/a\"":              "f, line 1: cgroups=[\"/a\" is not allowed; allowed: a list, such as [\"A\", \"B\"]",
 		"log = \"\"":                     "f, line 1: log= is not allowed; allowed: a path",
 		"log = \"a\\\"b\"":               "f, line 1: log=\"a\\\"b\" is not allowed; allowed: a text in double quotes",
 		"metrics_listen = \"0.0.0.0:1\"": "f, line 1: metrics_listen=0.0.0.0:1 is not allowed; allowed: a loopback address and a port, such as 127.0.0.1:9469",
+		"metrics_listen = \"[::1]:0\"":   "f, line 1: metrics_listen=[::1]:0 is not allowed; allowed: a loopback address and a port, such as 127.0.0.1:9469",
 		"hello":                          "f, line 1: \"hello\" is not a setting; write KEY = VALUE",
 		"port = 1\nport = 2":             "f, line 2: port is already set in line 1",
 		"x = 1": "f, line 1: x is not a setting; the settings are cgroups, port, except_ports, clients, " +
@@ -79,6 +81,25 @@ func TestCeilingBelowFloor(t *testing.T) {
 	want := "f, line 2: ceiling=5000 is not allowed; allowed: 6000 (the floor) to 2147483647 bytes"
 	if err := settings.check("f: "); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestNothingLeftToTune(t *testing.T) {
+	for text, want := range map[string]string{
+		"port = [1, 2]\nexcept_ports = [2, 1, 3]":                           "port",
+		"clients = [\"fd00::1\"]\nexcept_clients = [\"fd00::/8\"]":          "client",
+		"clients = [\"10.0.0.0/8\"]\nexcept_clients = [\"10.0.0.0/8\"]":     "client",
+		"clients = [\"10.0.0.0/8\"]\nexcept_clients = [\"10.0.0.0/9\"]":     "",
+		"port = [1, 2]\nexcept_ports = 1\nexcept_clients = [\"0.0.0.0/0\"]": "",
+	} {
+		settings := defaults()
+		if err := parseConfig("f", "cgroups = [\"/a\"]\n"+text, &settings); err != nil {
+			t.Fatal(err)
+		}
+		err := settings.check("f: ")
+		if (want == "") != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), "f: no "+want+" is left to tune: each ") {
+			t.Errorf("%q: got %v", text, err)
+		}
 	}
 }
 

@@ -10,7 +10,6 @@ program of its own, and its inputs. Results are written there: `replayed`, `deci
 """
 
 import errno
-import fcntl
 import json
 import os
 import select
@@ -27,13 +26,13 @@ from pathlib import Path
 from typing import Any
 
 from priolab.common.formats.decisions import Decision
+from priolab.extras.tuner.bed_writer import unsent_bytes
 from priolab.proxy.tuner.in_kernel import InKernel, Rule
 from tests.support.tuner.replay import replayed
 
 _GROUP, _CLIENT = Path("/sys/fs/cgroup/tuner-trial"), "tuner-client"
 _IPV4, _IPV4_MORE, _IPV6, _PORT = "198.18.0.1", "198.18.1.1", "fd00::1", 4000
 _NAPPED_S, _SENT_S, _CHUNK = 0.4, 1.6, b"x" * 16384
-_SIOCOUTQNSD = 0x894B
 _TCP_ULP, _SOL_TLS, _TLS_TX = 31, 282, 1
 _NETWORK = f"""
 ip netns add {_CLIENT}
@@ -135,9 +134,8 @@ def _send(connection: socket.socket, file: int | None) -> tuple[int, int]:
         writable.poll(100)
         with suppress(BlockingIOError):
             sent += connection.send(_CHUNK) if file is None else os.sendfile(connection.fileno(), file, 0, 1 << 20)
-        unsent = struct.unpack("i", fcntl.ioctl(connection, _SIOCOUTQNSD, bytes(4)))[0]
         if now > began + _SENT_S / 2:
-            most = max(most, unsent)
+            most = max(most, unsent_bytes(connection))
     return most, sent
 
 

@@ -41,6 +41,28 @@ sleep 6
 test -s /run/priority-tuner/metrics.prom
 systemctl status --no-pager priority-tuner | grep 'Status: "0 connections in 1 of '
 
+# An update, while a download goes on. It is slow until the new tuner is there, which must not take the old one's value for
+# the server's own limit.
+dpkg-deb --raw-extract /out/priority-tuner.deb /tmp/newer
+sed -i 's/^Version: .*/&+1/' /tmp/newer/DEBIAN/control
+dpkg-deb -Znone --build /tmp/newer /tmp/newer.deb
+head -c 20000000 /dev/zero >/var/www/html/zeros
+slowly() { while [ ! -e /tmp/updated ]; do dd bs=10k count=1 iflag=fullblock status=none; sleep 0.1; done; cat; }
+curl -s --no-buffer http://127.0.0.1/zeros | slowly | wc -c >/tmp/came &
+download=$!
+sleep 1
+decisions=$(wc -l </var/log/priority-tuner/decisions.jsonl)
+updated=$(pid)
+dpkg --install /tmp/newer.deb
+again "after an update" "$updated"
+touch /tmp/updated
+wait "$download"
+is "bytes of the download" "$(cat /tmp/came)" 20000000
+journalctl --unit priority-tuner --output cat | grep 'previous LOWAT: 1$'
+tail -n "+$((decisions + 1))" /var/log/priority-tuner/decisions.jsonl >/tmp/after
+grep '"old_bytes":0,.*"outcome":"set"' /tmp/after
+is "decisions for the old tuner's value" "$(grep -c "server's own limit" /tmp/after || true)" 0
+
 # Kills, while a download goes on
 head -c 3000000 /dev/zero >/var/www/html/zeros
 curl -s --limit-rate 500k -o /dev/null http://127.0.0.1/zeros &

@@ -217,6 +217,7 @@ def test_a_cgroup_that_is_made_anew(tmp_path: Path, group: Path) -> None:
     """When a service starts again, its new cgroup is tuned at once, also if there was none at the beginning."""
     group.rmdir()
     with tuning(tmp_path, "--cgroup", group, "--wait", "--quiet") as tuner:
+        assert tuner.out.read_text() == f"tuning no cgroup yet; target delay 50ms; waiting for {group}\n"
         for times in range(1, 4):
             group.mkdir()
             began = time.monotonic()
