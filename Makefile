@@ -126,7 +126,7 @@ ledgers: ## compare ledgers from samples with ledgers from captures on 40 links;
 	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
 
 .PHONY: own-servers
-own-servers: ## measure again what knee recommends on twenty links, with own configurations of four servers; writes docs/measured/own-servers.md (half an hour; CASES="3 7": only these, not written)
+own-servers: ## measure again what knee recommends on twenty links, with own configurations of four servers; writes docs/measured/own-servers.md (half an hour; CASES="3 7": only these)
 	@experiments/setup/setup.sh test TESTS=core SERVER=nginx,h2o,haproxy,caddy
 	@.venv/bin/python -m tools.campaigns.own_servers $(CASES)
 

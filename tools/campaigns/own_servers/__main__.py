@@ -6,8 +6,8 @@ A case is a link and a server. The lab sweeps LOWAT there, and knee recommends a
 the same server, the files beside this module, is measured by `priolab sandbox` with a small origin and a small client
 of HTTP/2, at the instants of the sweep, and with every power of two from 2 KiB to 1 MiB. With knee's value the
 script's first byte may come at most a tenth later than with the best of these, or the time of a TLS record if that is
-more: the client can read the script only record by record. No run of a sweep may be invalid. With all cases, the table
-is written into docs/measured/own-servers.md. CASE: the numbers of cases from 1 on; their rows are only printed.
+more: the client can read the script only record by record. No run of a sweep may be invalid. The table is written into
+docs/measured/own-servers.md. CASE: the numbers of cases from 1 on; the other rows of the table stay as they are.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from priolab.analysis.sweeps.network_knobs import NONE
 from priolab.common.amounts import milliseconds
 from priolab.common.home import ROOT
 from priolab.common.packets import RECORD_BYTES
+from priolab.experiments.scenario.knobs import KNOBS
 from priolab.proxy import certificates
 from priolab.proxy.server import server_of
 from priolab.testbed import Host, Sandbox
@@ -47,14 +48,14 @@ _LATER = 1.1
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A link and a server. queue: in packets. size: of image and script. instants: JS_DELAYs; None for the sweep's."""
+    """A link and a server. queue: in packets. size: of a resource. instants_ms: JS_DELAY; None for a sweep's own."""
 
     server: str
     rate_mbit_s: int
     round_trip_ms: int
     queue: int
     size: int
-    instants: tuple[str, ...] | None = None
+    instants_ms: tuple[int, ...] | None = None
 
     @property
     def link(self) -> str:
@@ -67,20 +68,19 @@ class Case:
         return RECORD_BYTES * 8 / 1000 / self.rate_mbit_s
 
 
-_SOON = tuple(f"{delay}ms" for delay in range(20, 24))
 _RATES = (
     (10, 25, 716_800, None),
-    (30, 50, 1_500_000, None),
-    (100, 100, 4_000_000, None),
-    (300, 250, 4_000_000, _SOON),
-    (1000, 1000, 6_000_000, _SOON),
+    (30, 50, 1_200_000, None),
+    (100, 100, 1_500_000, (20, 21, 23, 24)),
+    (300, 250, 2_000_000, (20, 21, 22, 23)),
+    (1000, 1000, 3_000_000, (10, 11, 12, 13)),
 )
-"""Rates in Mbit/s, with the queue, the size and the instants. The script is ready in the middle of the image."""
+"""Rates in Mbit/s, with the queue, the size and the instants in ms. The script is ready before the image is through."""
 
 
 def _cases() -> Iterator[Case]:
     """Yields twenty cases: every link once, and each server five times, at every rate."""
-    for row, (rate, queue, size, instants) in enumerate(_RATES):
+    for row, (rate, queue, size, instants_ms) in enumerate(_RATES):
         for column, round_trip_ms in enumerate((2, 10, 40, 100)):
             yield Case(
                 server=[*SERVERS][(row + column) % len(SERVERS)],
@@ -88,7 +88,7 @@ def _cases() -> Iterator[Case]:
                 round_trip_ms=round_trip_ms,
                 queue=queue,
                 size=size,
-                instants=instants,
+                instants_ms=instants_ms,
             )
 
 
@@ -121,22 +121,21 @@ class Found:
 
 def carry_out(case: Case, results: Path, swept: Sequence[str] = SWEPT, finer: Sequence[str] = FINER) -> Found:
     """Sweeps a case, and measures the values and the recommended one with the own server. Raises LabError."""
-    instants = {"JS_DELAY": case.instants} if case.instants else {}
+    instants = {"JS_DELAY": [f"{each}ms" for each in case.instants_ms]} if case.instants_ms else {}
     sweep = priolab.sweep(
         **instants,
         LINK=case.link,
         QUEUE=case.queue,
         LOWAT=swept,
         SERVER=case.server,
+        BUFFERING=server_of(case.server).buffering.usual or KNOBS["BUFFERING"].default,
         SIZE=case.size,
         RELOADS=_LOADS - 1,
         FABRIC="virtual",
         RESULTS=results,
         progress=lambda _: None,
     )
-    usual = server_of(case.server).buffering.usual
-    networks = sweep.summary["networks"]
-    (network,) = [each for each in networks if len(networks) == 1 or each["knobs"]["BUFFERING"] == usual]
+    (network,) = sweep.summary["networks"]
     recommended = network["knee"]["recommended"]
     assert recommended is not None, network["knee"]["reason"]
     waits = [at.removesuffix("ms") for at in network["values"][0]["first_byte_ms_at"]]
@@ -185,26 +184,35 @@ def _row(case: Case, found: Found) -> tuple[str, ...]:
     )
 
 
+def _write(rows: Mapping[int, tuple[str, ...]]) -> None:
+    """Replaces the rows of these cases in the document's table."""
+    text = DOCUMENT.read_text()
+    there = [line.strip("| ").split(" | ") for line in places(text)["own-servers"].splitlines()[2:]]
+    kept = {(cells[0], cells[1]): tuple(cells) for cells in there}
+    every = (rows.get(number) or kept.get((case.server, case.link)) for number, case in enumerate(CASES, start=1))
+    table = Table(head=_HEAD, rows=tuple(filter(None, every))).markdown()
+    DOCUMENT.write_text(with_places(text, {**places(text), "own-servers": table}))
+
+
 def main() -> int:
     """Returns the exit code, 0 if every recommendation holds."""
     parser = argparse.ArgumentParser(prog="make own-servers", description=__doc__)
-    parser.add_argument("cases", nargs="*", type=int, metavar="CASE", choices=range(1, len(CASES) + 1), default=None)
-    numbers = parser.parse_args().cases
-    rows, holds = [], True
+    every = range(1, len(CASES) + 1)
+    parser.add_argument("cases", nargs="*", type=int, metavar="CASE", help=f"1 to {len(CASES)}; by default all")
+    numbers = parser.parse_args().cases or every
+    if not {*numbers} <= {*every}:
+        parser.error(f"CASE is a number from 1 to {len(CASES)}")
+    rows, holds = {}, True
     with tempfile.TemporaryDirectory(prefix="priolab-own-servers-") as scratch:
-        for number, case in enumerate(CASES, start=1):
-            if numbers and number not in numbers:
-                continue
+        for number in numbers:
+            case = CASES[number - 1]
             found = carry_out(case, Path(scratch))
-            rows.append(_row(case, found))
+            rows[number] = _row(case, found)
             holds &= found.holds
-            print(number, *rows[-1], *found.troubles, sep=" | ", flush=True)
+            print(number, *rows[number], *found.troubles, sep=" | ", flush=True)
             if not found.holds:
                 print(f"    {found.own_ms}", file=sys.stderr)
-    if not numbers:
-        table = Table(head=_HEAD, rows=tuple(rows)).markdown()
-        text = DOCUMENT.read_text()
-        DOCUMENT.write_text(with_places(text, {**places(text), "own-servers": table}))
+            _write(rows)
     return 0 if holds else 1
 
 
