@@ -11,8 +11,8 @@ PRIOLAB := .venv/bin/priolab
 here = $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(1))
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
 # no_knobs are not knobs; make exports them to its commands. BASE and SUITE are for images and suites (USER, NEW, ONLY and
-# ALONE for the commands tried there), CASES for a campaign, MIRROR for Debian's packages, PASSED for tests, KERNEL for the guest kernel, UPGRADE
-# for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
+# ALONE for the commands tried there), CASES for own-servers, MIRROR for Debian's packages, PASSED for tests, KERNEL for
+# the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
 no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% PASSED=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=% \
     USER=% NEW=% ONLY=% ALONE=% CASES=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
