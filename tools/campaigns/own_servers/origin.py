@@ -17,6 +17,7 @@ class Origin(BaseHTTPRequestHandler):
     """Answers a request with as many bytes as the command says."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # otherwise a body can wait for the delayed acknowledgment of its header
 
     def do_GET(self) -> None:
         """Answers when the resource is ready."""
