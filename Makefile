@@ -11,10 +11,10 @@ PRIOLAB := .venv/bin/priolab
 here = $(if $(filter FABRIC=compose,$(MAKEOVERRIDES)),environment,$(1))
 # PRIOLAB_KNOBS passes the variables of the command line to the lab, which refuses misspelt ones. The variables in
 # no_knobs are not knobs; make exports them to its commands. BASE and SUITE are for images and suites (USER, NEW, ONLY and
-# ALONE for the commands tried there), MIRROR for Debian's packages, PASSED for tests, KERNEL for the guest kernel, UPGRADE
-# for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
+# ALONE for the commands tried there), CASES for own-servers, MIRROR for Debian's packages, PASSED for tests, KERNEL for
+# the guest kernel, UPGRADE for packages; KILLS, RUNS and MUTATIONS are numbers of trials.
 no_knobs := PYTHON=% AGAINST=% BASE=% SUITE=% MIRROR=% PASSED=% KERNEL=% UPGRADE=% KILLS=% RUNS=% MUTATIONS=% \
-    USER=% NEW=% ONLY=% ALONE=%
+    USER=% NEW=% ONLY=% ALONE=% CASES=%
 export PRIOLAB_KNOBS := $(filter-out $(no_knobs),$(MAKEOVERRIDES))
 export PYTHON
 ifeq ($(origin PYTHON),command line)
@@ -124,6 +124,11 @@ mutations: setup-core-tests ## give 1,000 damaged folders and files to the comma
 ledgers: ## compare ledgers from samples with ledgers from captures on 40 links; writes the section Ledgers of RELIABILITY.md (some minutes; RUNS=20: fewer)
 	@experiments/setup/setup.sh test TESTS=core SERVER=nginx,h2o,nghttpx CAPTURE=yes
 	@.venv/bin/python -m tools.campaigns.ledgers $(or $(RUNS),40)
+
+.PHONY: own-servers
+own-servers: ## measure again what knee recommends on twenty links, with own configurations of four servers; writes docs/measured/own-servers.md (half an hour; CASES="3 7": only these)
+	@experiments/setup/setup.sh test TESTS=core SERVER=nginx,h2o,haproxy,caddy
+	@.venv/bin/python -m tools.campaigns.own_servers $(CASES)
 
 .PHONY: setup-sandbox-tests sandbox-examples sandbox-machine
 setup-sandbox-tests:

@@ -23,6 +23,7 @@ STANDS_FOR = ("RATE", "RATE_UP", "DELAY", "DELAY_UP")
 FIGURES = "RATE/RATE_UP/ROUND_TRIP or RATE/ROUND_TRIP, such as 1500kbit/384kbit/50ms or 10mbit/30ms"
 """What is allowed as the figures of a link of one's own, in words."""
 
+_OR_NONE = f"; or {NONE}"
 _FILE = Path(__file__).with_suffix(".toml")
 _TRACES = {"TRACE": "RATE", "TRACE_UP": "RATE_UP"}
 """The knobs that have a rate themselves, with the rate that a profile does not set then."""
@@ -78,6 +79,8 @@ def profile_of(text: str, where: str = LINK) -> LinkProfile | None:
     inside = [name for name in profiles() if len(word) > 1 and word in name]
     near = inside or difflib.get_close_matches(word, profiles(), n=3)
     told = f"{', '.join(near)}; `priolab list` shows all profiles" if near else OPTION.allowed
+    if not where.endswith(LINK):
+        told = told.removesuffix(_OR_NONE)
     raise ScenarioError(where, text, told)
 
 
@@ -118,7 +121,7 @@ OPTION = LinkOption(
     field="",
     default=NONE,
     parse=lambda text: text if profile_of(text) else None,  # two projects may publish the same figures
-    allowed=f"{', '.join(profiles())}; {FIGURES}; or none",
+    allowed=f"{', '.join(profiles())}; {FIGURES}{_OR_NONE}",
     meaning="a link that people name: it sets RATE, RATE_UP, DELAY and DELAY_UP to the figures that sitespeed.io's"
     " throttle, WebPageTest (wpt) or Firefox's developer tools publish, with half of the round trip in each direction;"
     " any of the four that is given counts instead; `priolab list` shows the figures; RATE/RATE_UP/ROUND_TRIP is a link"

@@ -151,6 +151,8 @@ def falls(network: Network, knee: Knee) -> str:
 def instants(network: Network, knee: Knee) -> str:
     """Returns sentences about the instants at which the script was ready, and the waits at each of them."""
     found, chosen, best = network.instants, knee.recommended, knee.best
+    if not network.has_important:
+        return "No resource is important, so there is no instant to vary."
     if not found:
         return "The page has delays of its own, so the instant at which the script is ready was not varied."
     if len(found) == 1:

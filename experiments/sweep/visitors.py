@@ -17,12 +17,15 @@ from priolab.netem.link_profiles import FIGURES, LINK, STANDS_FOR, profile_of
 
 OPTION = "--visitors"
 _VALUES = ("4096", "16384", "65536", "131072", "524288")
-_OWN = (LINK, "LOWAT")
+_OWN = (LINK, "LOWAT", "SWEEP", "REUSE", "RESULTS")
+"""The words of the sweep that the mix itself, or the command, gives."""
 _Text = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
 
 
 class _Network(Struct, kw_only=True, forbid_unknown_fields=True):
-    share: Annotated[float, Meta(gt=0, description="a number above 0, relative to the sum of all shares")]
+    share: Annotated[
+        float, Meta(gt=0, le=10**9, description="a number above 0 and up to a billion, relative to the sum of all")
+    ]
     name: _Text | None = None
     link: Annotated[str, Meta(description=f"a profile that `priolab list` shows, or {FIGURES}")] | None = None
     rate: Annotated[str, Meta(description="a rate with a unit, such as 1500kbit")] | None = None
@@ -31,13 +34,15 @@ class _Network(Struct, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         measured = self.rate is not None and self.round_trip is not None
-        if (self.link is None) is not measured or (self.link and (self.rate or self.rate_up or self.round_trip)):
+        others = (self.rate, self.rate_up, self.round_trip)
+        if (self.link is None) is not measured or (self.link is not None and any(others)):
             raise ValueError("a network has either link, or rate and round_trip with perhaps rate_up")
 
     @property
     def words(self) -> str:
         """The value of LINK."""
-        return self.link or "/".join(filter(None, (self.rate, self.rate_up, self.round_trip)))
+        measured = (each for each in (self.rate, self.rate_up, self.round_trip) if each is not None)
+        return "/".join(measured) if self.link is None else self.link
 
 
 class _File(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -83,7 +88,7 @@ def read(path: Path) -> Mix:
     names: dict[str, str] = {}
     total = sum(each.share for each in found.network)
     for number, each in enumerate(found.network, start=1):
-        place, link = f"{where}: network {number}: {'link' if each.link else 'rate'}", each.words.strip()
+        place, link = f"{where}: network {number}: {'rate' if each.link is None else 'link'}", each.words.strip()
         if profile_of(link, place) is None or "," in link:
             raise ScenarioError(place, link, f"a profile that `priolab list` shows, or {FIGURES}")
         if link in shares:

@@ -89,7 +89,7 @@ def test_arms_that_fail(lab: Lab) -> None:
 
 def test_a_sweep(lab: Lab) -> None:
     """A sweep shows its tally and a line for each run at work; the table of results stays."""
-    words = ("FABRIC=virtual", "LOWAT=none,4096", "REPEAT=2", "SAMPLE=none")
+    words = ("FABRIC=virtual", "LOWAT=none,4096", "JS_DELAY=200ms", "REPEAT=2", "SAMPLE=none")
     shown = seen(lab.sweep_command(*words), lab.environment)
     assert shown.code == 0
     assert "of 6 runs" in shown.raw

@@ -7,7 +7,7 @@ import pytest
 from priolab.analysis.sweeps.bootstrap import Estimate
 from priolab.analysis.sweeps.knee import find
 from priolab.analysis.sweeps.measures import Measure
-from priolab.analysis.sweeps.words import configuration, interval, no_difference, price, reason
+from priolab.analysis.sweeps.words import configuration, instants, interval, no_difference, price, reason
 from tests.support.sweeps import level, network
 
 
@@ -108,10 +108,11 @@ def test_an_older_sweep_does_not_tell_the_configuration() -> None:
 
 
 def test_a_page_without_anything_important() -> None:
-    """Where nothing is important the reason is that there is nothing to prioritize, and not a first byte."""
+    """Where nothing is important the reason is that there is nothing to prioritize, and no first byte or instant."""
     found = replace(network({"none": (40, 980), "16384": (40, 980)}), has_important=False)
     told = reason(found, find(found))
     assert told.startswith(
         "No LOWAT is needed here: nothing on this page is important, so there is nothing to prioritize"
     )
     assert "first byte" not in told
+    assert instants(found, find(found)) == "No resource is important, so there is no instant to vary."

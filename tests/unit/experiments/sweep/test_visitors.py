@@ -36,9 +36,12 @@ def test_the_example() -> None:
         ("", "network=nothing is not allowed; allowed: at least one table"),
         ("[[network]]\nlink = 'wpt-4g'", "network 1: share=nothing is not allowed; allowed: a number above 0"),
         ("[[network]]\nshare = -1\nlink = 'wpt-4g'", "network 1: share=-1 is not allowed; allowed: a number above 0"),
+        ("[[network]]\nshare = inf\nlink = 'wpt-4g'", "network 1: share=inf is not allowed; allowed: a number above 0"),
+        ("[[network]]\nshare = nan\nlink = 'wpt-4g'", "network 1: share=nan is not allowed; allowed: a number above 0"),
         ("[[network]]\nshare = 1", "network 1: a network has either link, or rate and round_trip"),
         ("[[network]]\nshare = 1\nlink = 'wpt-4g'\nrate = '1mbit'", "network 1: a network has either link, or rate"),
         ("[[network]]\nshare = 1\nlink = '4g'", "network 1: link=4g is not allowed; allowed: sitespeed-4g, wpt-4g"),
+        ("[[network]]\nshare = 1\nlink = ''", "network 1: link= is not allowed; allowed: sitespeed-3g, "),
         ("[[network]]\nshare = 1\nlink = 'none'", "network 1: link=none is not allowed; allowed: a profile"),
         (
             "[[network]]\nshare = 1\nrate = '5'\nround_trip = '1ms'",
@@ -53,6 +56,10 @@ def test_the_example() -> None:
             "[[network]]\nshare = 1\nlink = 'wpt-4g'\n[knobs]\nRATE = '1mbit'",
             "knobs=RATE is not allowed; allowed: other",
         ),
+        (
+            "[[network]]\nshare = 1\nlink = 'wpt-4g'\n[knobs]\nSWEEP = 'maps'",
+            "knobs=SWEEP is not allowed; allowed: other",
+        ),
     ],
 )
 def test_a_faulty_file(tmp_path: Path, text: str, told: str) -> None:
@@ -62,6 +69,7 @@ def test_a_faulty_file(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         read(file)
     assert told in str(caught.value)
+    assert "or none" not in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
