@@ -33,7 +33,7 @@ _HTTP2 = "h2"
 _CLEARTEXT = (HTTP1, H2C)
 _MEANINGS: Mapping[str, str] = MappingProxyType(
     {
-        "wrong version number": "the front does not speak TLS",
+        "wrong version number": "the front does not speak TLS (if it need not: tls = false in server.toml)",
         "no application protocol": f"the front does not offer {_HTTP2} by ALPN",
     }
 )

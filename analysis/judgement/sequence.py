@@ -36,28 +36,37 @@ class Priority:
     incremental: bool = False
 
     @classmethod
-    def of(cls, field: str) -> "Priority":
+    def of(cls, field: str, usual: "Priority | None" = None) -> "Priority":
         """Returns the priority that a field value states (RFC 9218, 4; RFC 8941, 3.2).
 
         Unknown parameters, and values of another type or out of range are ignored, and so is a field that is malformed.
+        usual: the priority that has the values of what is not stated; None for the defaults.
         """
+        usual = usual or cls()
         found, at = dict[str, str | None](), 0
         field = field.strip(" ")
         while at < len(field):
             member = _MEMBER.match(field, at)
             space = _SPACE.match(field, member.end()) if member else None
             if member is None or space is None or (space.end() == len(field) and "," in space[0]):
-                return cls()
+                return usual
             found[member[1]] = member[2] if member[2] is not None else "?1"
             at = space.end()
-        urgency = found.get("u") or ""
-        return cls(int(urgency) if re.fullmatch("[0-7]", urgency) else _USUAL_URGENCY, found.get("i") == "?1")
+        urgency, incremental = found.get("u") or "", found.get("i")
+        return cls(
+            int(urgency) if re.fullmatch("[0-7]", urgency) else usual.urgency,
+            incremental == "?1" if incremental in ("?0", "?1") else usual.incremental,
+        )
 
     @classmethod
     def after(cls, cue: Cue) -> "Priority":
-        """Returns the priority after all changes: each replaces the whole priority (RFC 9218, 7)."""
+        """Returns the priority after all changes: each replaces the whole priority (RFC 9218, 7).
+
+        What the origin's response states counts for an intermediary, as in the example of RFC 9218, 8.
+        """
         early = [] if cue.early is None else [cue.early]
-        return cls.of([cue.field, *early, *cue.updates][-1])
+        asked = cls.of([cue.field, *early, *cue.updates][-1])
+        return asked if cue.answer is None else cls.of(cue.answer, asked)
 
 
 class Relation(StrEnum):

@@ -216,7 +216,7 @@ class Http2Engine:
             self._ahead += self._connection.data_to_send() + priority_update(stream_id, cue.early)
         headers = [
             (":method", "GET"),
-            (":scheme", "https"),
+            (":scheme", "https" if self._plan.tls else "http"),
             (":authority", self._plan.authority),
             (":path", request.path),
             ("user-agent", "priolab"),

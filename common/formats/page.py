@@ -52,7 +52,8 @@ class Cue:
     field: the value of the header field `priority`, as it is; empty for no field. early: the value of a PRIORITY_UPDATE
     frame that the client sends before the request; None for no frame. updates: the values of PRIORITY_UPDATE frames
     that it sends when all responses have begun. request_step, window_step: the step of the probe in which it makes the
-    request, and in which it opens the stream's window.
+    request, and in which it opens the stream's window. answer: the value of the field `priority` of the origin's
+    response; None for no field.
     """
 
     field: str = ""
@@ -60,6 +61,7 @@ class Cue:
     updates: tuple[str, ...] = ()
     request_step: int = 0
     window_step: int = 0
+    answer: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +254,8 @@ class Page:
             for name in ("header_bytes", "cue"):
                 if not resource[name]:
                     del resource[name]
+            if "cue" in resource and resource["cue"]["answer"] is None:
+                del resource["cue"]["answer"]
         return document
 
     @classmethod

@@ -93,6 +93,8 @@ class Kind:
     dialect must have one. keys: further keys of the check, with their defaults. mistakes: of a question about
     several streams, the mistakes in reading a priority that have names. ties: what must hold there of
     streams of one urgency without incremental. basics: the kinds of checks from whose failure one of this kind follows.
+    in_lab: True if the trials need the lab's link or its origin. rule: what RFC 9218 says of the first value of `must`,
+    where a server may have a reason to do something else; None where the guide says it of all.
     """
 
     question: Question
@@ -105,12 +107,16 @@ class Kind:
     mistakes: Mistakes = field(default_factory=dict)
     ties: Relation = Relation.ANY
     basics: tuple[str, ...] = ("urgency",)
+    in_lab: bool = False
+    rule: str | None = None
 
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The keys of a check beside its kind, with their defaults."""
         return {"dialect": self.dialect, "must": next(iter(self.faults)), **self.keys}
 
+
+_SHOULD = "RFC 9218, 10, says SHOULD of this"
 
 _URGENCY: Mapping[str, Fault] = {
     Reading.IGNORED: Fault.IGNORES_URGENCY,
@@ -137,6 +143,8 @@ def _several(
     basics: tuple[str, ...] = ("urgency",),
     must: str = "in order",
     keys: Mapping[str, Any] | None = None,
+    in_lab: bool = False,
+    rule: str | None = None,
     **others: Fault,
 ) -> Kind:
     """Returns a kind of check about several streams. name: that of its page. wrong, others: the faults, by answer."""
@@ -151,6 +159,8 @@ def _several(
         ties=ties,
         basics=basics,
         keys=keys or {},
+        in_lab=in_lab,
+        rule=rule,
     )
 
 
@@ -194,6 +204,7 @@ KINDS: Mapping[str, Kind] = {
             "shared": dict.fromkeys(Sharing, Fault.IGNORES_INCREMENTAL),
             "in turn": dict.fromkeys(Sharing, Fault.TAKES_TURNS),
         },
+        rule=_SHOULD,
     ),
     # A change of priority counts while the streams are open.
     "update": Kind(
@@ -223,11 +234,19 @@ KINDS: Mapping[str, Kind] = {
         "turn",
         Fault.NO_ARRIVAL,
         ties=Relation.FIRST,
+        rule=_SHOULD,
         all_shared=Fault.SHARES_EQUALS,
         all_turned=Fault.LAST_FIRST,
     ),
     # Four incremental streams of one urgency get equal parts.
-    "fair": _several("fair", Fault.UNFAIR, basics=("urgency", "incremental"), must="even", keys={"tolerance": 0.2}),
+    "fair": _several(
+        "fair",
+        Fault.UNFAIR,
+        basics=("urgency", "incremental"),
+        must="even",
+        keys={"tolerance": 0.2},
+        rule=f"{_SHOULD}, and not that the parts are equal",
+    ),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
     "blocked": _several("blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "late"), stalled=Fault.WAITS_FOR_BLOCKED),
     # An urgent request overtakes streams that are being sent.
@@ -266,9 +285,27 @@ KINDS: Mapping[str, Kind] = {
     ),
     # Requests on a connection that has been used count as the first ones. An update of an ended stream does no harm.
     "used": _several("used", Fault.LATER_REQUESTS, broken=Fault.BREAKS_AT_UPDATE),
+    # The priorities of the origin's responses count, where they state one.
+    "response": _several(
+        "response",
+        Fault.MISREADS_RESPONSE,
+        basics=("urgency", "levels", "incremental"),
+        in_lab=True,
+        rule="RFC 9218, 8, leaves this to the intermediary",
+        mistakes={
+            "lowered": {Priority(1): Fault.IGNORES_RESPONSE},
+            "raised": {Priority(7): Fault.IGNORES_RESPONSE},
+            **{
+                key: {Priority(3, incremental=True): Fault.IGNORES_RESPONSE, Priority(5): Fault.REPLACES_BY_RESPONSE}
+                for key in ("kept", "kept2")
+            },
+            "turned": {Priority(1): Fault.IGNORES_RESPONSE, Priority(3, incremental=True): Fault.REPLACES_BY_RESPONSE},
+        },
+    ),
     # A late urgent resource overtakes, in every load of a connection.
     "late": Kind(
         question=Question.LATE,
+        in_lab=True,
         faults={
             "kept": {
                 Late.STARVED: Fault.STARVES,
@@ -345,6 +382,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def row(self) -> Kind:
         """The row of KINDS for the check."""
         return KINDS[self.kind]
+
+    @property
+    def rule(self) -> str | None:
+        """What RFC 9218 says of what must hold, where a server may do something else."""
+        return self.row.rule if self.must == next(iter(self.row.faults)) else None
 
     @property
     def late_by_ns(self) -> int | None:

@@ -32,7 +32,7 @@ KNOBS_ALLOWED = (
 
 _STEP = "gate"
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-_URL = "https://"
+_URLS = ("https://", "http://")
 _IN_URLS = "://"
 
 
@@ -105,7 +105,7 @@ def _carry_out(
     kept: dict[tuple[str, str], Seen],
 ) -> None:
     """Carries out the trials. kept: gets their observations. Raises LabError, FolderError."""
-    if target.startswith(_URL):
+    if target.startswith(_URLS):
         for name, value in words.items():
             raise ScenarioError(name, value, "no knob with a URL: the server runs already")
         runs.at_url(target, options.connect, options.ca, expected.check, report.say, kept)
@@ -138,10 +138,10 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
     if len(targets) > 1 or (targets and "SERVER" in knobs):
         given = [*targets, *([knobs["SERVER"]] if "SERVER" in knobs else [])]
         raise ScenarioError("SERVER", " ".join(given)[:200], "one server")
-    if targets and targets[0].startswith(_URL):
+    if targets and targets[0].startswith(_URLS):
         return targets[0], knobs
     if targets and _IN_URLS in targets[0]:
-        raise ScenarioError("URL", targets[0], f"{_URL}HOST[:PORT]/PATH")
+        raise ScenarioError("URL", targets[0], f"{_URLS[0]}HOST[:PORT]/PATH, or {_URLS[1]} for HTTP/2 without TLS")
     if targets:
         knobs["SERVER"] = targets[0]
     if not (knobs.get("SERVER") or knobs.get("PROGRAM")):

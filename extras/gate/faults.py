@@ -61,6 +61,12 @@ class Fault(StrEnum):
     MISREADS_PARAMETERS = "misreads unusual parameters", "the order is wrong with unknown or malformed parameters"
     BREAKS_OFF = "breaks off at unusual parameters", "the connection or a stream ends because of a malformed field"
     BREAKS_AT_UPDATE = "breaks off at an update", "the connection or a stream ends because of a PRIORITY_UPDATE"
+    IGNORES_RESPONSE = "ignores the response's priority", "the client's priority counts, and not that of the origin"
+    REPLACES_BY_RESPONSE = (
+        "takes only the response's priority",
+        "a parameter that the origin leaves out must keep the client's value, and has its default",
+    )
+    MISREADS_RESPONSE = "misreads the response's priority", "the order is wrong where the origin has given a priority"
     WAITS_FOR_BLOCKED = (
         "waits for a blocked stream",
         "other streams get nothing while the window of the most urgent one is closed",

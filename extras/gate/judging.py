@@ -126,8 +126,8 @@ def _found(
     trials = [seen.get((check.name, role)) for role, _ in check.trials()]
     made = [each for each in trials if each is not None]
     if len(made) < len(trials):
-        reason = "the time was over" if over else "needs the lab's link, which a running server at a URL lacks"
-        return Finding(check=check, passed=None, reason=reason)
+        absent = "needs the lab's link or origin, which a running server at a URL lacks"
+        return Finding(check=check, passed=None, reason="the time was over" if over else absent)
     hold = {kind for kind, finding in basics.items() if finding.passed}
     finding = _judged(check, made, checks, seen, hold)
     cause = next(
@@ -200,7 +200,7 @@ def _judged(
     return Finding(
         check=check,
         passed=False,
-        reason=answer.reason,
+        reason="; ".join([answer.reason, *([check.rule] if check.rule else [])]),
         faults=answer.faults or ((fault,) if fault else ()),
         frames=tuple(answer.shown.frames(answer.load)),
         ledger=ledger,

@@ -1,6 +1,6 @@
 """Carries out the trials of a gate: in the lab as runs of one experiment, and at a URL one probe after the other.
 
-1. A server at a URL has no link of the lab's, so trials that load a page over this link are not carried out there.
+1. A server at a URL has neither link nor origin of the lab's, so trials that need these are not carried out there.
 2. Probes at a URL are made one after the other: a server that mixes up connections would otherwise fail every check.
 """
 
@@ -147,12 +147,11 @@ def at_url(
         raise StepFailed(_STEP, str(error)) from None
     deadline = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate")
     with scratch_folder("priolab-probe-") as scratch:
-        for check in checks:
+        for check in (each for each in checks if not each.row.in_lab):
             for role, trial in check.trials():
-                if trial.plan is PlanKind.PROBE:
-                    with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                        kept[check.name, role] = _probed(site, trial, Path(folder), deadline)
-                    tell(f"{check.name}, {role}: {kept[check.name, role].failure or 'seen'}")
+                with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                    kept[check.name, role] = _probed(site, trial, Path(folder), deadline)
+                tell(f"{check.name}, {role}: {kept[check.name, role].failure or 'seen'}")
 
 
 def _probed(site: Site, trial: Trial, folder: Path, deadline: Deadline) -> Seen:

@@ -236,7 +236,7 @@ def test_a_front_that_does_not_speak_as_it_must(tmp_path: Path, monkeypatch: pyt
     """The error of OpenSSL is preceded by its meaning for a front: no TLS, or no h2 in ALPN."""
     with running_origin(tmp_path / "access.jsonl") as port:
         told = _refusal(tmp_path, f"127.0.0.1:{port}", port)
-        assert re.match(r"not ready at \S+: the front does not speak TLS: .*wrong version number", told)
+        assert re.match(r"not ready at \S+: the front does not speak TLS \(.*wrong version number", told)
 
         def refuse(*_: object) -> str:
             raise ssl.SSLError(1, "[SSL] tlsv1 alert no application protocol (_ssl.c:1006)")

@@ -56,12 +56,14 @@ NAMES: Mapping[Fault, Named] = {
     Fault.NO_SPACE: Named.NO_SPACE,
     Fault.BREAKS_AT_ENDED: Named.BREAKS_AT_UPDATE,
     Fault.FIRST_CONNECTION: Named.MIXES_CONNECTIONS,
+    Fault.IGNORES_RESPONSE: Named.IGNORES_RESPONSE,
+    Fault.REPLACES_BY_RESPONSE: Named.REPLACES_BY_RESPONSE,
 }
 """The name under which the gate must report each planted fault."""
 
 
-ALL: tuple[Check, ...] = read_expectations(DEFAULT).check
-"""The checks of the gate's own expectations."""
+ALL: tuple[Check, ...] = (*read_expectations(DEFAULT).check, Check(kind="response"))
+"""The checks of the gate's own expectations, and the one that must be asked for."""
 
 _BASIC = ("urgency", "incremental")
 _KINDS: Mapping[str, tuple[Fault, ...]] = {
@@ -83,6 +85,7 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
     "fair": (Fault.UNFAIR,),
     "many": (Fault.FEW_STREAMS,),
     "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED),
+    "response": (Fault.IGNORES_RESPONSE, Fault.REPLACES_BY_RESPONSE),
 }
 _OWN: Mapping[Fault, str] = {fault: kind for kind, faults in _KINDS.items() for fault in faults}
 """For each fault that the basic checks do not find, the kind of the check that does."""

@@ -85,6 +85,9 @@ class Fault(StrEnum):
     """A PRIORITY_UPDATE of a stream that has ended ends the connection."""
     FIRST_CONNECTION = "first-connection"
     """The priorities of all connections are in one table, and the first one for a number stays."""
+    IGNORES_RESPONSE = "ignores-response"
+    """The field `priority` of a response does not count."""
+    REPLACES_BY_RESPONSE = "replaces-by-response"
     BUFFERS_LITTLE = "buffers-little"
     """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
@@ -177,6 +180,12 @@ class Scheduler:
             return
         if text is not None:
             self._table[stream_id] = Priority.of(text, self.fault)
+
+    def answered(self, stream_id: int, text: str) -> None:
+        """Notes the value of the field `priority` of a response. What it leaves out keeps the client's value."""
+        if self.fault is not Fault.IGNORES_RESPONSE:
+            base = None if self.fault is Fault.REPLACES_BY_RESPONSE else self._table.get(stream_id)
+            self._table[stream_id] = Priority.of(text, self.fault, base)
 
     def updated(self, stream_id: int, text: str) -> None:
         """Notes a PRIORITY_UPDATE frame."""

@@ -35,6 +35,7 @@ _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
 _AHEAD_BYTES = {Fault.BUFFERS: 2**20, Fault.BUFFERS_LITTLE: 2**17}
 _LISTENERS = 128
+_PASSED_ON = (b"content-type", b"content-length", b"priority")
 _LAST_FRAME = 20
 
 
@@ -60,7 +61,7 @@ class Response:
             self._http.receive_data(self._socket.recv(_READ_BYTES))
         while (event := self._http.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
             if isinstance(event, h11.Response):
-                kept = [(k.decode(), v.decode()) for k, v in event.headers if k in (b"content-type", b"content-length")]
+                kept = [(k.decode(), v.decode()) for k, v in event.headers if k in _PASSED_ON]
                 self.headers = [(":status", str(event.status_code)), *kept]
             elif isinstance(event, h11.Data):
                 self.data += event.data
@@ -83,7 +84,9 @@ class Connection:
     def __init__(self, front: "Front", plain: socket.socket) -> None:
         self._front, self._socket = front, plain
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = front.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls: ssl.SSLObject | None = None
+        if front.context is not None:
+            self._tls = front.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._http = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
         self._scheduler = Scheduler(front.fault, front.shared)
         self._responses: dict[int, Response] = {}
@@ -113,12 +116,17 @@ class Connection:
         data = self._socket.recv(_READ_BYTES)
         if not data:
             raise ConnectionResetError
+        if not self._secured:
+            self._http.initiate_connection()
+        if self._tls is None:
+            self._secured = True
+            self._receive(data)
+            return
         self._incoming.write(data)
         try:
             if not self._secured:
                 self._tls.do_handshake()
                 self._secured = True
-                self._http.initiate_connection()
             while plaintext := self._tls.read(_READ_BYTES):
                 self._receive(plaintext)
         except ssl.SSLWantReadError:
@@ -165,7 +173,7 @@ class Connection:
 
     def _encrypt(self) -> None:
         if self._secured and (plaintext := self._http.data_to_send()):
-            self._tls.write(plaintext)
+            (self._tls or self._outgoing).write(plaintext)
         self._left += self._outgoing.read()
 
     def _begin_responses(self) -> None:
@@ -173,6 +181,8 @@ class Connection:
             if response.headers and not response.has_headers:
                 response.has_headers = True
                 self._http.send_headers(stream_id, response.headers)
+                if priority := dict(response.headers).get("priority"):
+                    self._scheduler.answered(stream_id, priority)
 
     def _room(self, stream_id: int) -> int:
         """Returns how many bytes of a stream can be sent now; an end without data counts as one."""
@@ -224,9 +234,11 @@ class Front:
         host, _, port = config["origin"].rpartition(":")
         self.origin = (host, int(port))
         self.loop = selectors.DefaultSelector()
-        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.context.load_cert_chain(config["certificate"], config["key"])
-        self.context.set_alpn_protocols(["h2"])
+        self.context: ssl.SSLContext | None = None
+        if config["tls"]:
+            self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self.context.load_cert_chain(config["certificate"], config["key"])
+            self.context.set_alpn_protocols(["h2"])
         self._listener = socket.create_server((config["address"], config["port"]), backlog=_LISTENERS)
         self._listener.settimeout(0)
         self.loop.register(self._listener, selectors.EVENT_READ, self._accept)

@@ -67,7 +67,9 @@ def finding(kind: str, order: Sequence[str] | None, *others: str) -> Finding:
     return judged(checks, {key: mine, **dict(rest)})[0]
 
 
-@pytest.mark.parametrize("kind", ["levels", "many", "arrival", "fair", "blocked", "preemption", "updates", "used"])
+@pytest.mark.parametrize(
+    "kind", ["levels", "many", "arrival", "fair", "blocked", "preemption", "updates", "used", "response"]
+)
 def test_a_sound_server(kind: str) -> None:
     """It passes, and the reason counts the streams."""
     found = finding(kind, None)
@@ -85,6 +87,7 @@ def test_a_sound_server(kind: str) -> None:
         ("updates", ["replaced", "twice", "reference", "early", "on", "on2"], {*_IN_TURN, Fault.MERGES_UPDATES}),
         ("updates", ["reference", "twice", "on", "on2", "replaced", "early"], {Fault.MISREADS_UPDATES}),
         ("used", ["five", "three", "one"], {Fault.LATER_REQUESTS}),
+        ("response", ["raised", "turned", "reference", "kept", "kept2", "lowered"], {Fault.REPLACES_BY_RESPONSE}),
     ],
 )
 def test_orders(kind: str, order: Sequence[str], faults: set[Fault]) -> None:
@@ -93,6 +96,14 @@ def test_orders(kind: str, order: Sequence[str], faults: set[Fault]) -> None:
     assert found.passed is False
     assert set(found.faults) == faults
     assert "asked for all" in found.reason or "not a half" in found.reason
+
+
+def test_what_the_rfc_says() -> None:
+    """A failure has the RFC's word where it says SHOULD, or nothing; where `must` is another value, it has none."""
+    assert finding("arrival", "dcba").reason.endswith("; RFC 9218, 10, says SHOULD of this")
+    assert finding("response", ["lowered"]).reason.endswith("; RFC 9218, 8, leaves this to the intermediary")
+    assert "RFC" not in finding("used", ["five", "three", "one"]).reason
+    assert Check(kind="incremental", must="in turn").rule is None
 
 
 def test_the_order_of_arrival_helps_to_name() -> None:
