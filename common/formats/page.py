@@ -53,7 +53,7 @@ class Cue:
     frame that the client sends before the request; None for no frame. updates: the values of PRIORITY_UPDATE frames
     that it sends when all responses have begun. request_step, window_step: the step of the probe in which it makes the
     request, and in which it opens the stream's window. answer: the value of the field `priority` of the origin's
-    response; None for no field.
+    response, and more: that of a second line of the field; None for none.
     """
 
     field: str = ""
@@ -62,6 +62,13 @@ class Cue:
     request_step: int = 0
     window_step: int = 0
     answer: str | None = None
+    more: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The last text that states the priority: that of a PRIORITY_UPDATE, or the joined lines of the field."""
+        field = self.field if self.more is None else f"{self.field}, {self.more}"
+        return [field, *([] if self.early is None else [self.early]), *self.updates][-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,8 +261,9 @@ class Page:
             for name in ("header_bytes", "cue"):
                 if not resource[name]:
                     del resource[name]
-            if "cue" in resource and resource["cue"]["answer"] is None:
-                del resource["cue"]["answer"]
+            for name in ("answer", "more"):
+                if "cue" in resource and resource["cue"][name] is None:
+                    del resource["cue"][name]
         return document
 
     @classmethod

@@ -57,6 +57,10 @@ class Several(StrEnum):
     """The server sent nothing, though it could."""
     BROKEN = "broken off"
     """The server ended the connection or a stream."""
+    ENDS_LATE = "ends late"
+    """A stream ended long after its last byte."""
+    REOPENED = "as opened"
+    """Streams of one urgency came in the order in which their windows were opened."""
 
 
 HOLDS: Mapping[str, tuple[StrEnum, ...]] = {
@@ -91,8 +95,9 @@ class Kind:
     faults: for each value that `must` may have, the default first, the fault that each wrong answer names. pages: the
     page, and those that are asked as well in dialects that send weights. dialect: the default. parts: of these the
     dialect must have one. keys: further keys of the check, with their defaults. mistakes: of a question about
-    several streams, the mistakes in reading a priority that have names. ties: what must hold there of
-    streams of one urgency without incremental. basics: the kinds of checks from whose failure one of this kind follows.
+    several streams, the mistakes in reading a priority that have names. offenders: the fault of each stream that gets
+    bytes while a more urgent one waits, however few in the whole. ties: what must hold there of streams of one urgency
+    without incremental. basics: the kinds of checks from whose failure one of this kind follows.
     in_lab: True if the trials need the lab's link or its origin. rule: what RFC 9218 says of the first value of `must`,
     where a server may have a reason to do something else; None where the guide says it of all.
     """
@@ -105,6 +110,7 @@ class Kind:
     disturbance: Disturbance | None = None
     keys: Mapping[str, Any] = field(default_factory=dict)
     mistakes: Mistakes = field(default_factory=dict)
+    offenders: Mapping[str, Fault] = field(default_factory=dict)
     ties: Relation = Relation.ANY
     basics: tuple[str, ...] = ("urgency",)
     in_lab: bool = False
@@ -139,6 +145,7 @@ def _several(
     wrong: Fault,
     *,
     mistakes: Mistakes | None = None,
+    offenders: Mapping[str, Fault] | None = None,
     ties: Relation = Relation.ANY,
     basics: tuple[str, ...] = ("urgency",),
     must: str = "in order",
@@ -149,13 +156,14 @@ def _several(
 ) -> Kind:
     """Returns a kind of check about several streams. name: that of its page. wrong, others: the faults, by answer."""
     faults: dict[str, Fault] = dict.fromkeys((Several.WRONG, Several.ALL_TURNED, Several.ALL_SHARED), wrong)
-    faults[Several.STALLED] = Fault.STARVES
+    faults |= {Several.STALLED: Fault.STARVES, Several.ENDS_LATE: Fault.ENDS_LATE, Several.REOPENED: Fault.REQUEUES}
     return Kind(
         question=Question.SEVERAL,
         pages=(str(_PAGES / f"{name}.toml"),),
         faults={must: faults | {Several[key.upper()]: fault for key, fault in others.items()}},
         parts=(Part.HEADER,),
         mistakes=mistakes or {},
+        offenders=offenders or {},
         ties=ties,
         basics=basics,
         keys=keys or {},
@@ -226,9 +234,9 @@ KINDS: Mapping[str, Kind] = {
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
     # Urgencies on the same side of the default, and no field.
-    "levels": _several("levels", Fault.MISREADS, mistakes=_LEVELS),
+    "levels": _several("levels", Fault.UNORDERED, mistakes=_LEVELS, basics=("urgency", "patience")),
     # Twenty streams come in the order of their urgencies.
-    "many": _several("twenty", Fault.MANY, basics=("urgency", "levels")),
+    "many": _several("twenty", Fault.MANY, basics=("urgency", "patience", "levels")),
     # Of streams of one urgency, earlier requests come first.
     "arrival": _several(
         "turn",
@@ -249,6 +257,12 @@ KINDS: Mapping[str, Kind] = {
     ),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
     "blocked": _several("blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "late"), stalled=Fault.WAITS_FOR_BLOCKED),
+    # Less urgent streams wait, however long, whatever their size, and whenever they were requested.
+    "patience": _several(
+        "patience",
+        Fault.IMPATIENT,
+        offenders={"low": Fault.AGES, "small": Fault.SMALL_FIRST},
+    ),
     # An urgent request overtakes streams that are being sent.
     "preemption": _several("preempt", Fault.NO_PREEMPTION, basics=("urgency", "levels")),
     # Changes of priority before the request, twice, and with parameters left out.
@@ -256,9 +270,10 @@ KINDS: Mapping[str, Kind] = {
         "updates",
         Fault.MISREADS_UPDATES,
         broken=Fault.BREAKS_AT_UPDATE,
-        basics=("urgency", "update", "levels", "incremental"),
+        basics=("urgency", "patience", "update", "levels", "incremental"),
         mistakes={
             "early": {_USUAL: Fault.EARLY_UPDATE},
+            "over": {Priority(1): Fault.EARLY_UPDATE},
             "twice": {Priority(7): Fault.SECOND_UPDATE, Priority(1): Fault.FORGETS_UPDATES},
             "replaced": {Priority(0, incremental=True): Fault.MERGES_UPDATES},
             **{key: {Priority(6): Fault.URGENCY_UPDATES} for key in ("on", "on2")},
@@ -269,12 +284,14 @@ KINDS: Mapping[str, Kind] = {
         "parameters",
         Fault.MISREADS_PARAMETERS,
         ties=Relation.IN_TURN,
-        basics=("urgency", "levels", "many"),
+        basics=("urgency", "patience", "levels", "many"),
         broken=Fault.BREAKS_OFF,
         mistakes={
             "eight": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 7)},
             "minus": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 1, 7)},
             "letter": {Priority(each): Fault.NO_NUMBER for each in (0, 1, 7)},
+            "lines": {Priority(3, incremental=True): Fault.ONE_LINE, Priority(7): Fault.ONE_LINE},
+            "lines2": {Priority(3, incremental=True): Fault.ONE_LINE, Priority(7): Fault.ONE_LINE},
             "tight": {Priority(3, incremental=True): Fault.NO_SPACE, _USUAL: Fault.NO_SPACE},
             "unknown": {_USUAL: Fault.UNKNOWN_PARAMETER},
             "junk": {Priority(1): Fault.MALFORMED},
@@ -284,7 +301,12 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     # Requests on a connection that has been used count as the first ones. An update of an ended stream does no harm.
-    "used": _several("used", Fault.LATER_REQUESTS, broken=Fault.BREAKS_AT_UPDATE),
+    "used": _several(
+        "used",
+        Fault.LATER_REQUESTS,
+        broken=Fault.BREAKS_AT_UPDATE,
+        mistakes={"none": {Priority(0): Fault.STALE, Priority(7): Fault.STALE}},
+    ),
     # The priorities of the origin's responses count, where they state one.
     "response": _several(
         "response",

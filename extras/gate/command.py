@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from priolab.common.documents import check_document, write_document
-from priolab.common.errors import ScenarioError, StepFailed, TimedOut
+from priolab.common.errors import LabError, ScenarioError, StepFailed, TimedOut
 from priolab.common.exit_codes import exit_code
 from priolab.common.plural import counted
 from priolab.common.process.interruption import Interrupted, limited
@@ -19,7 +19,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import check_only
 from priolab.extras.gate import reports, runs
 from priolab.extras.gate.checks import DEFAULT, Expectations, read_expectations
-from priolab.extras.gate.judging import Result, Trials, judged
+from priolab.extras.gate.judging import Result, judged
 from priolab.extras.gate.seen import Seen
 from priolab.proxy.server import catalogue as servers
 from priolab.testbed import parsed_time_ns
@@ -75,24 +75,36 @@ def gate(options: argparse.Namespace, report: Report) -> int:
     limit_s = parsed_time_ns("--limit", options.limit, "1s", "3600s") / 10**9
     beside = Report(aside=True) if options.json else report
     kept: dict[tuple[str, str], Seen] = {}
-    began_s, late = time.monotonic(), None
+    began_s = time.monotonic()
+    ended: LabError | None = None
+    unmade = None
     try:
         with limited(limit_s):
             _carry_out(target, expected, words, options, beside, kept)
     except Interrupted as interruption:
         if interruption.number != signal.SIGALRM:
             raise
-        late = TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time")
-    found = _result(target, expected, kept, began_s, over=late is not None)
-    if kept or late is None:
+        ended = TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time")
+        unmade = "the time was over"
+    except runs.NotStarted as error:
+        ended, unmade = error, "the server was not ready"
+    findings = judged(expected.check, kept, unmade=unmade)
+    found = Result(
+        target=target,
+        title=expected.title,
+        findings=findings,
+        took_s=time.monotonic() - began_s,
+        over=isinstance(ended, TimedOut),
+    )
+    if kept or ended is None:
         if options.json:
             report.document(reports.document(found))
         else:
             for line in reports.lines(found):
                 report.say(line)
         _write(found, options, beside)
-    if late is not None:
-        raise late
+    if isinstance(ended, TimedOut):
+        raise ended
     return exit_code(ok=found.passed)
 
 
@@ -150,11 +162,6 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
         if "," in knobs.get(name, ""):
             raise ScenarioError(name, knobs[name], "one value with `priolab gate`")
     return knobs.get("PROGRAM") or knobs["SERVER"], knobs
-
-
-def _result(target: str, expected: Expectations, seen: Trials, began_s: float, *, over: bool) -> Result:
-    findings = judged(expected.check, seen, over=over)
-    return Result(target=target, title=expected.title, findings=findings, took_s=time.monotonic() - began_s, over=over)
 
 
 def _write(found: Result, options: argparse.Namespace, report: Report) -> None:

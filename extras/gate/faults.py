@@ -21,7 +21,33 @@ class Fault(StrEnum):
     STARVES = "starves", "a stream gets nothing although no other stream has bytes to send"
     FORGETS_UPDATES = "forgets updates", "a change of an open stream's priority has no effect"
     BUFFERS = "buffers", "the scheduler is right, but bytes chosen long before are sent first"
-    BY_STREAM_ID = "serves by stream id", "the stream with the smallest number is sent first, whatever its priority"
+    BY_STREAM_ID = (
+        "ignores priorities",
+        "streams come one after the other, as they were requested, whatever their priority",
+    )
+    LATE_CHOICE = "changes streams late", "a stream that has begun goes on for a while before a more urgent one comes"
+    AFTER_WINDOW = (
+        "forgets the urgency of a blocked stream",
+        "the order is right while windows are open, and does not depend on urgency once a stream's window was closed",
+    )
+    FIRST_REQUESTS = (
+        "knows only the first priorities",
+        "the first requests have their priorities, later ones the default",
+    )
+    LAST_REQUESTS = (
+        "knows only the last priorities",
+        "the last requests have their priorities, earlier ones the default",
+    )
+    BITS = "keeps only some bits of the urgency", "urgencies are those that are left when the highest bit is cut off"
+    TEXT = "compares the text of fields", "the order is that of the fields' texts, and not of their urgencies"
+    AGES = "favours what has waited", "a stream that has waited for long comes before a more urgent one"
+    SMALL_FIRST = "sends small responses first", "a small response comes before a more urgent one"
+    IMPATIENT = "serves less urgent streams in between", "some get bytes while a more urgent one waits"
+    ENDS_LATE = "ends streams late", "END_STREAM comes when bytes of less urgent streams have come after the last byte"
+    STALE = "keeps the priority of an ended stream", "a request without a field has the priority of an earlier stream"
+    ONE_LINE = "reads one line of the field", "two lines `priority` of a request are one list, and one of them counts"
+    REQUEUES = "moves a stream back when its window opens", "streams of one urgency come as their windows were opened"
+    UNORDERED = "keeps no order among several streams", "the order is right for two streams, and wrong for several"
     LOST_BY_RESET = "loses the priority after a RST_STREAM", "the order is right until the client resets a stream"
     MIXES_CONNECTIONS = "mixes up connections", "priorities of another connection count"
     ONLY_FIRST_LOAD = (

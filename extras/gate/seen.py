@@ -1,5 +1,6 @@
 """The observation of a trial, and its frames in words. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,9 @@ from priolab.common.formats.page import Page
 from priolab.common.formats.run import OracleRecord, OtherBytes
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.trial import Trial
+
+LOG = re.compile(r" \(log: [^)]*\)")
+"""The part of a reason that names a run's log."""
 
 _TURNS_SHOWN = 6
 _TOLD = ("request-sent", "priority-sent", "disturbed", "reset", "goaway")

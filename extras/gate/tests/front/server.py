@@ -1,6 +1,6 @@
 """`python -m priolab.extras.gate.tests.front.server CONFIG`: a TLS front for HTTP/2, for tests of the gate.
 
-CONFIG: front.json, with its placeholders filled in.
+CONFIG: front.json, with its placeholders filled in. The variable FRONT_FAULT has a fault instead of that of the file.
 
 Rules:
 1. One thread does everything. It waits with epoll, which reports a socket as writable only if the kernel wants more
@@ -25,7 +25,7 @@ from typing import Any
 import h11
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2.events import RequestReceived, StreamReset, UnknownFrameReceived
+from h2.events import RequestReceived, StreamReset, UnknownFrameReceived, WindowUpdated
 from h2.exceptions import ProtocolError
 
 from priolab.extras.gate.tests.front.scheduler import Fault, Priority, Scheduler
@@ -34,7 +34,7 @@ _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
 _AHEAD_BYTES = {Fault.BUFFERS: 2**20, Fault.BUFFERS_LITTLE: 2**17}
-_LISTENERS = 128
+_LISTENERS, _FEW_BYTES = 128, 16_384
 _PASSED_ON = (b"content-type", b"content-length", b"priority")
 _LAST_FRAME = 20
 
@@ -137,11 +137,15 @@ class Connection:
             match event:
                 case RequestReceived(stream_id=int(stream_id), headers=list(headers)):
                     named = {str(name): str(value) for name, value in headers}
-                    self._scheduler.opened(stream_id, named.get("priority"))
+                    lines = [str(value) for name, value in headers if name == "priority"]
+                    lines = lines[:1] if self._front.fault is Fault.ONE_LINE else lines
+                    self._scheduler.opened(stream_id, ", ".join(lines) if lines else None)
                     path, host = named[":path"], named.get(":authority", "front")
                     response = Response(self._front.loop, self._front.origin, path, host)
                     response.wanted = lambda: self._ready(0)
                     self._responses[stream_id] = response
+                case WindowUpdated(stream_id=int(stream_id)) if stream_id in self._responses:
+                    self._scheduler.window_opened(stream_id)
                 case StreamReset(stream_id=int(stream_id)):
                     self._scheduler.was_reset(stream_id)
                     if stream_id in self._responses:
@@ -181,6 +185,8 @@ class Connection:
             if response.headers and not response.has_headers:
                 response.has_headers = True
                 self._http.send_headers(stream_id, response.headers)
+                if int(dict(response.headers).get("content-length", _FEW_BYTES)) < _FEW_BYTES:
+                    self._scheduler.small.add(stream_id)
                 if priority := dict(response.headers).get("priority"):
                     self._scheduler.answered(stream_id, priority)
 
@@ -214,6 +220,9 @@ class Connection:
         piece = bytes(response.data[: self._room(stream_id)])
         del response.data[: len(piece)]
         is_last = response.ended and not response.data
+        if self._front.fault is Fault.ENDS_LATE and is_last and piece:
+            is_last = False
+            self._scheduler.ending.add(stream_id)
         self._http.send_data(stream_id, piece, end_stream=is_last)
         self._frames += 1
         if self._front.fault is Fault.DIES and self._frames == _LAST_FRAME:
@@ -229,7 +238,7 @@ class Front:
     """The front: its listener, and the loop of all its sockets."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self.fault = Fault(config["fault"])
+        self.fault = Fault(os.environ.get("FRONT_FAULT", config["fault"]))
         self.shared: dict[int, Priority] = {}
         host, _, port = config["origin"].rpartition(":")
         self.origin = (host, int(port))

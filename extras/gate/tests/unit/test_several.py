@@ -154,7 +154,7 @@ def test_what_broke_off() -> None:
 def test_time_that_is_over() -> None:
     """A check whose trials were not made in time is not checked, and says why."""
     check = Check(kind="levels")
-    (unmade,) = judged((check,), {}, over=True)
+    (unmade,) = judged((check,), {}, unmade="the time was over")
     assert (unmade.passed, unmade.reason) == (None, "the time was over")
 
 
