@@ -17,7 +17,7 @@ from enum import Enum, auto
 from priolab.client.flow_control_probe import MOST_STEPS, PARKED_BYTES, PATIENCE, WIDE_BYTES, Opening
 from priolab.common.formats.page import Cue, Page
 
-_MOST_IDLE = 12
+_MOST_IDLE = 30
 """The steps without a byte after which a front sends nothing any more."""
 
 _NO_CUE = Cue()

@@ -118,16 +118,14 @@ class Competition:
     """The competition of a probe's streams.
 
     shares: of each two streams that competed, the part of their bytes that the first got. sizes: the bytes of both.
-    stalled: a stream that could be sent while nothing was sent; None if there is none. delayed: for a stream and
-    another one, the bytes of the other between the last byte of the first and its end. waited: for each
-    stream the bytes of others before its first one, with an open window. openings: the streams in the order in which
-    their windows were opened.
+    stalled: a stream that could be sent while nothing was sent; None if there is none. waited: for each stream the
+    bytes of others before its first one, with an open window. openings: the streams in the order in which their windows
+    were opened.
     """
 
     shares: Mapping[Pair, float]
     stalled: str | None = None
     sizes: Mapping[Pair, tuple[int, int]] = field(default_factory=dict)
-    delayed: Mapping[Pair, int] = field(default_factory=dict)
     waited: Mapping[str, int] = field(default_factory=dict)
     openings: tuple[str, ...] = ()
 
@@ -137,8 +135,6 @@ class Competition:
         names = [each.name for each in page.contents][1:]
         room, stepping, idle, stalled = dict.fromkeys(names, 0), False, 0, None
         got: dict[Pair, list[int]] = {pair: [0, 0] for pair in combinations(names, 2)}
-        since: dict[str, Counter[str]] = {name: Counter() for name in names}
-        delayed: dict[Pair, int] = {}
         waited, served = Counter[str](), set[str]()
         openings = [event.resource for event in events if event.kind is Kind.WINDOW_OPENED and event.resource in room]
         for event in events:
@@ -160,18 +156,13 @@ class Competition:
                 room[name] -= size
                 served.add(name)
                 waited.update({other: size for other in names if room[other] > 0 and other not in served})
-                since[name].clear()
-                for other in since.keys() - {name}:
-                    since[other][name] += size
             elif event.kind is Kind.ENDED:
                 room[name] = 0
-                delayed |= {(name, other): size_bytes for other, size_bytes in since.pop(name, {}).items()}
         shares = {pair: both[0] / sum(both) for pair, both in got.items() if sum(both) >= LEAST_COMPETING_BYTES}
         return cls(
             shares=shares,
             stalled=stalled,
             sizes={pair: (both[0], both[1]) for pair, both in got.items()},
-            delayed=delayed,
             waited=waited,
             openings=tuple(dict.fromkeys(str(name) for name in openings)),
         )
@@ -197,18 +188,25 @@ class Competition:
         turned = {pair: Relation.FIRST if at[pair[0]] < at[pair[1]] else Relation.SECOND for pair in ties}
         return all(right.fits(self.shares[pair]) for pair, right in turned.items())
 
-    def ends_late(self, priorities: Mapping[str, Priority], most_bytes: int) -> str | None:
-        """Returns a stream that ended when more than most_bytes of less urgent ones had come after its last byte."""
-        late = Counter[str]()
-        for (name, other), size_bytes in self.delayed.items():
-            late[name] += size_bytes if priorities[name].urgency < priorities[other].urgency else 0
-        return next((name for name, size_bytes in late.items() if size_bytes > most_bytes), None)
-
     def wrong(self, priorities: Mapping[str, Priority], ties: Relation, tolerance: float | None = None) -> list[Pair]:
         """Returns the pairs of streams that did not get what these priorities ask for."""
         return [
             pair for pair, share in self.shares.items() if not expected(pair, priorities, ties).fits(share, tolerance)
         ]
+
+
+def bytes_before_end(events: Sequence[Event], name: str) -> int:
+    """Returns the bytes of other streams between the last byte of a resource and the end of its stream.
+
+    events: those of one load.
+    """
+    others = 0
+    for event in events:
+        if event.kind is Kind.DATA:
+            others = 0 if event.resource == name else others + (event.size_bytes or 0)
+        elif event.kind is Kind.ENDED and event.resource == name:
+            return others
+    return 0
 
 
 Mistakes = Mapping[str, Mapping[Priority, str]]
@@ -279,7 +277,7 @@ def whole_mistake(
     texts: the field of each stream. in_turn: as for `mistakes_in`, True for Relation.FIRST.
     """
     ties = Relation.FIRST if in_turn else Relation.ANY
-    if not seen.wrong(asked, ties) or not seen.wrong(dict.fromkeys(asked, Priority()), Relation.FIRST):
+    if not seen.wrong(asked, ties) or ignores_urgency(seen, asked):
         return None
     found = {
         whole
@@ -287,6 +285,12 @@ def whole_mistake(
         if (in_turn or whole in (Whole.BITS, Whole.TEXT)) and not seen.wrong(taken, ties)
     }
     return found.pop() if len(found) == 1 else None
+
+
+def ignores_urgency(seen: Competition, asked: Mapping[str, Priority]) -> bool:
+    """True if the order is that of streams of one urgency, in the order of their requests."""
+    usual = {name: replace(each, urgency=_USUAL_URGENCY) for name, each in asked.items()}
+    return not seen.wrong(usual, Relation.FIRST)
 
 
 def _wholes(asked: Mapping[str, Priority], texts: Mapping[str, str]) -> Iterator[tuple[Whole, Mapping[str, Priority]]]:

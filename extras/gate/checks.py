@@ -122,6 +122,9 @@ class Kind:
         return {"dialect": self.dialect, "must": next(iter(self.faults)), **self.keys}
 
 
+_NEAR = str(_PAGES / "near.toml")
+"""A page of two resources on one side of the default: which of them lost its priority does not matter."""
+
 _SHOULD = "RFC 9218, 10, says SHOULD of this"
 
 _URGENCY: Mapping[str, Fault] = {
@@ -156,7 +159,7 @@ def _several(
 ) -> Kind:
     """Returns a kind of check about several streams. name: that of its page. wrong, others: the faults, by answer."""
     faults: dict[str, Fault] = dict.fromkeys((Several.WRONG, Several.ALL_TURNED, Several.ALL_SHARED), wrong)
-    faults |= {Several.STALLED: Fault.STARVES, Several.ENDS_LATE: Fault.ENDS_LATE, Several.REOPENED: Fault.REQUEUES}
+    faults |= {Several.STALLED: Fault.STARVES, Several.REOPENED: Fault.REQUEUES}
     return Kind(
         question=Question.SEVERAL,
         pages=(str(_PAGES / f"{name}.toml"),),
@@ -219,17 +222,22 @@ KINDS: Mapping[str, Kind] = {
         question=Question.ORDER,
         dialect="header+update",
         parts=(Part.UPDATE, Part.REPRIORITIZE),
-        faults=_always(Fault.FORGETS_UPDATES),
+        faults=_of_order(
+            {Reading.CONTRARY: Fault.FORGETS_UPDATES}
+            | dict.fromkeys((Reading.IGNORED, Reading.PROPORTIONAL, Reading.STRICT), Fault.MISREADS_UPDATES)
+        ),
     ),
     # The order holds after the client has reset another stream.
     "reset": Kind(
         question=Question.ORDER,
+        pages=(_NEAR,),
         disturbance=Disturbance.RESET,
         faults=_always(Fault.LOST_BY_RESET),
     ),
     # The order holds while another connection asks for the opposite order with the same stream numbers.
     "connections": Kind(
         question=Question.ORDER,
+        pages=(_NEAR,),
         disturbance=Disturbance.CONNECTION,
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
@@ -304,6 +312,7 @@ KINDS: Mapping[str, Kind] = {
     "used": _several(
         "used",
         Fault.LATER_REQUESTS,
+        basics=("urgency", "levels"),
         broken=Fault.BREAKS_AT_UPDATE,
         mistakes={"none": {Priority(0): Fault.STALE, Priority(7): Fault.STALE}},
     ),
@@ -334,6 +343,7 @@ KINDS: Mapping[str, Kind] = {
                 Late.LOST: Fault.BUFFERS,
                 Late.LOST_LATER: Fault.ONLY_FIRST_LOAD,
                 Late.EXCEEDS: Fault.BUFFERS,
+                Several.ENDS_LATE: Fault.ENDS_LATE,
             }
         },
         basics=("urgency", "preemption", "used"),
@@ -378,9 +388,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     page: str = _DEFAULT
     lowat: Annotated[int, msgspec.Meta(ge=1, le=NO_LIMIT, description=f"1 to {NO_LIMIT}")] = _DEFAULT
     native: bool = _DEFAULT
-    late_by: str | None = _DEFAULT
+    late_by: Annotated[str, msgspec.Meta(description="a time such as 500ms, from 0ms to 60s")] | None = _DEFAULT
     needless_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**30, description=f"0 to {2**30}")] | None = _DEFAULT
-    tolerance: Annotated[float, msgspec.Meta(ge=0.0, le=0.5, description="0 to 0.5")] = _DEFAULT
+    tolerance: Annotated[float, msgspec.Meta(ge=0.0, le=0.5, description="a number from 0 to 0.5")] = _DEFAULT
     loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = _DEFAULT
 
     def __post_init__(self) -> None:
@@ -397,7 +407,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         _ = self.late_by_ns
         if not set(self.row.parts) & set(dialect_of(self.dialect).parts):
             raise ValueError(
-                f"{self.dialect} changes no priority; allowed: a dialect with {' or '.join(self.row.parts)}"
+                f"{self.dialect} is not allowed in a check {self.kind}; allowed: a dialect with"
+                f" {' or '.join(self.row.parts)}"
             )
 
     @property

@@ -96,13 +96,12 @@ def gate(options: argparse.Namespace, report: Report) -> int:
         took_s=time.monotonic() - began_s,
         over=isinstance(ended, TimedOut),
     )
-    if kept or ended is None:
-        if options.json:
-            report.document(reports.document(found))
-        else:
-            for line in reports.lines(found):
-                report.say(line)
-        _write(found, options, beside)
+    if options.json:
+        report.document(reports.document(found))
+    else:
+        for line in reports.lines(found):
+            report.say(line)
+    _write(found, options, beside)
     if isinstance(ended, TimedOut):
         raise ended
     return exit_code(ok=found.passed)

@@ -16,6 +16,7 @@ Rules:
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from priolab.analysis.judgement.late import Late, is_starved, late_reply
 from priolab.analysis.judgement.order import Sharing, sharing, word
@@ -25,7 +26,9 @@ from priolab.analysis.judgement.sequence import (
     Priority,
     Relation,
     Whole,
+    bytes_before_end,
     expected,
+    ignores_urgency,
     mistakes_in,
     priorities_of,
     whole_mistake,
@@ -147,7 +150,7 @@ def _found(
     if finding.passed is False and not finding.error and cause is not None:
         reason = f"{finding.reason}; this follows from the failure of the check {cause.check.kind}"
         finding = replace(finding, reason=reason, faults=(), frames=(), follows=cause.check.name)
-    folders = tuple(each.folder for each in made if each.folder)
+    folders = tuple(each.folder for each in made if each.folder and each.events)
     return replace(finding, folders=folders, took_s=sum(each.took_s for each in made))
 
 
@@ -189,9 +192,13 @@ def _judged(
         return _failed(check, failed, hold)
     if check.row.question is Question.LATE:
         reply = late_reply(made[0].loads, is_read=_BASIC in hold)
-        answered, reason = reply.word, reply.reason
+        answered: StrEnum = reply.word
+        reason = reply.reason
         if answered is Late.KEPT and (exceeded := _exceeded(check, made[0])):
             answered, reason = Late.EXCEEDS, f"{exceeded}; {reason}"
+        if reply.word is Late.KEPT and (size_bytes := _after_last_byte(made[0])) > _MOST_LATE_BYTES:
+            answered = Several.ENDS_LATE
+            reason = f"{size_bytes:,} bytes of other streams came between the last byte and END_STREAM; {reason}"
         answer = _Answer(word=answered, reason=reason, shown=made[0], load=reply.load)
     elif check.row.question is Question.SEVERAL:
         answer = _several(check, made[0], in_turn=_ARRIVAL in hold)
@@ -208,10 +215,15 @@ def _judged(
         check=check,
         passed=False,
         reason="; ".join([answer.reason, *([check.rule] if check.rule else [])]),
-        faults=answer.faults or ((fault,) if fault else ()),
+        faults=_fitting(answer.faults, fault) or ((fault,) if fault else ()),
         frames=tuple(answer.shown.frames(answer.load)),
         ledger=ledger,
     )
+
+
+def _fitting(faults: Sequence[Fault], fault: Fault | None) -> tuple[Fault, ...]:
+    """Returns the faults that explain an answer. Without a fault for the whole, only waiting for long shows itself."""
+    return tuple(each for each in faults if fault is not None or each is Fault.AGES)
 
 
 def _fault_of(
@@ -221,12 +233,16 @@ def _fault_of(
     fault = check.row.faults[check.must].get(answer.word)
     if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
         return None
-    if check.row.offenders and (levels := _levels(check, checks, seen)) is not None:
+    levels = _levels(check, checks, seen)
+    unasked = levels is not None and ignores_urgency(levels.competition, priorities_of(levels.page))
+    if check.kind == "levels" and unasked and _is_kept(check, checks, seen):
+        return Fault.AFTER_WINDOW
+    if check.row.offenders and levels is not None:
         is_right = not levels.competition.wrong(priorities_of(levels.page), Relation.ANY)
         return fault if is_right else None
     if check.kind != _BASIC or fault is None:
         return fault
-    if (levels := _levels(check, checks, seen)) is not None and (shares := levels.competition.shares):
+    if levels is not None and (shares := levels.competition.shares):
         asked = priorities_of(levels.page)
         wrong = len(levels.competition.wrong(asked, Relation.ANY)) / len(shares)
         whole = _mistakes(levels.competition, asked, KINDS["levels"], levels, in_turn=_ARRIVAL in hold)
@@ -263,6 +279,12 @@ def _exceeded(check: Check, seen: Seen) -> str | None:
     if check.needless_bytes is not None and (needless := seen.oracle.inversion_bytes) > check.needless_bytes:
         return f"{needless:,} needless bytes came before it, and needless_bytes = {check.needless_bytes:,}"
     return None
+
+
+def _after_last_byte(seen: Seen) -> int:
+    """Returns the bytes of others before the end of an important resource's stream, after its last byte."""
+    last = [event for event in seen.events if event.load == seen.events[-1].load]
+    return max(bytes_before_end(last, each.name) for each in seen.page.important)
 
 
 def _failed(check: Check, failed: Seen, hold: Collection[str]) -> Finding:
@@ -313,9 +335,6 @@ def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
     wrong = competition.wrong(asked, ties, tolerance=tolerance)
     offended = competition.early(asked, _MOST_EARLY_BYTES) if row.offenders else []
     wrong = list(dict.fromkeys([*wrong, *offended]))
-    if not wrong and (late := competition.ends_late(asked, _MOST_LATE_BYTES)):
-        reason = f"stream {_named(late, seen)} ended long after its last byte, behind less urgent streams"
-        return _Answer(word=Several.ENDS_LATE, reason=reason, shown=seen)
     if not wrong:
         return _Answer(word=Several.IN_ORDER, reason=f"{len(asked)} streams in order", shown=seen)
     found = _mistakes(competition, asked, row, seen, in_turn=in_turn)
@@ -370,8 +389,8 @@ def _less_urgent(pair: Pair, asked: Mapping[str, Priority]) -> str:
 _MOST_EARLY_BYTES = 12_288
 """A stream that has to wait gets no more than this, one and a half steps of the window."""
 
-_MOST_LATE_BYTES = 24_576
-"""A stream ends before so many bytes of less urgent ones have come after its last byte: three steps."""
+_MOST_LATE_BYTES = 49_152
+"""A stream ends before so many bytes of others have come after its last byte: three TLS records."""
 
 _PAIRS_TOLD = 2
 

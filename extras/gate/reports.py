@@ -21,6 +21,8 @@ def verdict(result: Result) -> str:
     beside = f"; {left} not checked" if left else ""
     word = "pass" if result.passed else "FAIL"
     hold = f"{good} of {len(made)} checks hold" if made else "no check could be made"
+    if made and all(each.error for each in made):
+        hold = "no check has a result"
     return f"{word}: {result.target}: {hold}{beside}{faults} ({result.took_s:.0f} s)"
 
 

@@ -38,6 +38,9 @@ from priolab.extras.gate.seen import LOG, Seen
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9
+_LONGER = 10
+"""A server at a URL that seems to have stopped may be busy: it is asked once more, with pauses so many times as long."""
+
 _THE_FRONT = "the front ("
 
 
@@ -162,7 +165,12 @@ def at_url(
         for check in (each for each in checks if not each.row.in_lab):
             for role, trial in check.trials():
                 with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                    kept[check.name, role] = _probed(site, trial, Path(folder), deadline)
+                    seen = _probed(site, trial, Path(folder), deadline)
+                if seen.failure is None and seen.page.is_sequence and seen.competition.stalled:
+                    patient = replace(site, steps=replace(site.steps, quiet_ns=_LONGER * site.steps.quiet_ns))
+                    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                        seen = _probed(patient, trial, Path(folder), deadline)
+                kept[check.name, role] = seen
                 tell(f"{check.name}, {role}: {kept[check.name, role].failure or 'seen'}")
 
 

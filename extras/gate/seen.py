@@ -69,7 +69,7 @@ class Seen:
         if not events:
             return []
         began_ns = events[0].t_ns
-        runs = list(_runs(events))
+        runs = list(_runs(events[self._first_step(events) :]))
         told = [(event.t_ns, _told(event)) for event in events if event.kind in _TOLD]
         told += [(run[0].t_ns, _of_run(run)) for run in runs[:_TURNS_SHOWN]]
         told.sort(key=lambda line: line[0])
@@ -79,6 +79,11 @@ class Seen:
         if steps := sum(event.kind == "window-opened" for event in events):
             lines.append(f"            the client opened its windows {steps} times")
         return lines
+
+    def _first_step(self, events: Sequence[Event]) -> int:
+        """Returns where the events of a probe of several streams begin in which the server has a choice."""
+        steps = (n for n, each in enumerate(events) if each.kind == "window-opened" and each.stream_id is None)
+        return next(steps, 0) if self.page.is_sequence else 0
 
 
 def _of_run(run: Sequence[Event]) -> str:

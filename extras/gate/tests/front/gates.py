@@ -79,14 +79,14 @@ ALL: tuple[Check, ...] = (*read_expectations(DEFAULT).check, Check(kind="respons
 
 _BASIC = ("urgency", "incremental")
 _KINDS: Mapping[str, tuple[Fault, ...]] = {
-    "late": (Fault.STARVES, Fault.BUFFERS, Fault.ONLY_FIRST_LOAD, Fault.AFTER_WINDOW),
+    "late": (Fault.STARVES, Fault.BUFFERS, Fault.ONLY_FIRST_LOAD, Fault.AFTER_WINDOW, Fault.ENDS_LATE),
     "update": (Fault.FORGETS_UPDATES,),
     "reset": (Fault.LOST_BY_RESET,),
     "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),
     "levels": (
         *(Fault.ZERO_IS_DEFAULT, Fault.SEVEN_IS_DEFAULT, Fault.DEFAULT_IS_ZERO, Fault.DEFAULT_IS_SEVEN),
         *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION, Fault.INCREMENTAL_LAST),
-        *(Fault.BITS, Fault.ENDS_LATE, Fault.FOUR),
+        *(Fault.BITS, Fault.FOUR),
     ),
     "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES, Fault.FIELD_FIRST),
     "parameters": (

@@ -26,7 +26,7 @@ def test_the_default() -> None:
     read = read_expectations(DEFAULT)
     assert [each.kind for each in read.check] == [kind for kind in KINDS if kind != "response"]
     trials = [trial for check in (*read.check, Check(kind="response")) for _, trial in check.trials()]
-    assert len(trials) == 20
+    assert len(trials) == 21
     for trial in trials:
         assert str(scenario_from(trial.knobs).plan) == trial.plan
 
@@ -79,7 +79,10 @@ def test_values(tmp_path: Path) -> None:
             _HEAD + _CHECK + 'dialect = "headre"\n',
             "check 1: dialect headre: a part is unknown or repeated; allowed: parts",
         ),
-        (_HEAD + '[[check]]\nkind = "update"\ndialect = "header"\n', "check 1: header changes no priority; allowed: "),
+        (
+            _HEAD + '[[check]]\nkind = "update"\ndialect = "header"\n',
+            "check 1: header is not allowed in a check update; allowed: a",
+        ),
         (
             _HEAD + _CHECK + 'page = "maps"\n',
             "check 1: page is not allowed in a check urgency; allowed: kind, dialect, must",
