@@ -177,7 +177,7 @@ def _several(
 
 _USUAL = Priority()
 _LEVELS: Mistakes = {
-    "zero": {_USUAL: Fault.ZERO_IS_DEFAULT, Priority(2): Fault.COARSE},
+    "zero": {_USUAL: Fault.ZERO_IS_DEFAULT, Priority(1): Fault.COARSE, Priority(2): Fault.COARSE},
     "one": {Priority(2): Fault.COARSE},
     "six": {Priority(4): Fault.COARSE},
     "seven": {_USUAL: Fault.SEVEN_IS_DEFAULT, Priority(4): Fault.COARSE},
@@ -250,6 +250,7 @@ KINDS: Mapping[str, Kind] = {
         "turn",
         Fault.NO_ARRIVAL,
         ties=Relation.FIRST,
+        basics=("urgency", "patience"),
         rule=_SHOULD,
         all_shared=Fault.SHARES_EQUALS,
         all_turned=Fault.LAST_FIRST,
@@ -258,13 +259,15 @@ KINDS: Mapping[str, Kind] = {
     "fair": _several(
         "fair",
         Fault.UNFAIR,
-        basics=("urgency", "incremental"),
+        basics=("urgency", "patience", "incremental"),
         must="even",
         keys={"tolerance": 0.2},
         rule=f"{_SHOULD}, and not that the parts are equal",
     ),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
-    "blocked": _several("blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "late"), stalled=Fault.WAITS_FOR_BLOCKED),
+    "blocked": _several(
+        "blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "patience", "late"), stalled=Fault.WAITS_FOR_BLOCKED
+    ),
     # Less urgent streams wait, however long, whatever their size, and whenever they were requested.
     "patience": _several(
         "patience",
@@ -272,13 +275,13 @@ KINDS: Mapping[str, Kind] = {
         offenders={"low": Fault.AGES, "small": Fault.SMALL_FIRST},
     ),
     # An urgent request overtakes streams that are being sent.
-    "preemption": _several("preempt", Fault.NO_PREEMPTION, basics=("urgency", "levels")),
+    "preemption": _several("preempt", Fault.NO_PREEMPTION, basics=("urgency", "patience", "levels")),
     # Changes of priority before the request, twice, and with parameters left out.
     "updates": _several(
         "updates",
         Fault.MISREADS_UPDATES,
         broken=Fault.BREAKS_AT_UPDATE,
-        basics=("urgency", "patience", "update", "levels", "incremental"),
+        basics=("urgency", "patience", "update", "levels", "incremental", "fair"),
         mistakes={
             "early": {_USUAL: Fault.EARLY_UPDATE},
             "over": {Priority(1): Fault.EARLY_UPDATE},
@@ -312,7 +315,7 @@ KINDS: Mapping[str, Kind] = {
     "used": _several(
         "used",
         Fault.LATER_REQUESTS,
-        basics=("urgency", "levels"),
+        basics=("urgency", "patience", "levels"),
         broken=Fault.BREAKS_AT_UPDATE,
         mistakes={"none": {Priority(0): Fault.STALE, Priority(7): Fault.STALE}},
     ),

@@ -67,7 +67,6 @@ class Fault(StrEnum):
     URGENCY_WITHOUT_I = "ignores the urgency of incremental streams", "streams with i are sent as those of urgency 3"
     SHARES_INCREMENTAL = "shares among all incremental streams", "those of different urgencies share the window"
     PARTLY = "keeps the order in part", "two streams do not come in the order of their urgencies, and most of many do"
-    MISREADS = "misreads urgencies", "the order is wrong for some urgencies, and right for others"
     EARLY_UPDATE = "forgets updates before the request", "a PRIORITY_UPDATE that comes before its request has no effect"
     SECOND_UPDATE = "takes only the first update", "a second PRIORITY_UPDATE of a stream has no effect"
     MERGES_UPDATES = (

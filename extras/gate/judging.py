@@ -162,7 +162,7 @@ def _is_cause(basic: Finding, check: Check) -> bool:
         return Fault.STARVES in basic.faults
     shares = Sharing.SHARED in HOLDS[check.must]
     in_turn = {Fault.BY_STREAM_ID, Fault.NO_PREEMPTION} & set(basic.faults)
-    if basic.check.kind == "patience" and Fault.AGES not in basic.faults:
+    if basic.check.kind == "patience" and not {Fault.AGES, Fault.STARVES} & set(basic.faults):
         return False
     return basic.check.kind != _BASIC or not shares or bool(in_turn)
 

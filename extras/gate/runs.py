@@ -39,7 +39,7 @@ from priolab.extras.gate.seen import LOG, Seen
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9
 _LONGER = 10
-"""A server at a URL that seems to have stopped may be busy: it is asked once more, with pauses so many times as long."""
+"""A server at a URL that seems to have stopped may be busy. It is asked once more, with pauses that much longer."""
 
 _THE_FRONT = "the front ("
 

@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import ScenarioError
+from priolab.common.home import ROOT
 from priolab.experiments.cli import main
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.extras.gate.checks import DEFAULT, KINDS, Check, read_expectations
 from priolab.extras.gate.command import split
+from priolab.extras.gate.faults import Fault
 
 _HEAD = "format = 1\n"
 _CHECK = '[[check]]\nkind = "urgency"\n'
@@ -143,3 +145,14 @@ def test_targets() -> None:
     assert split(["https://a.test/x?y=z"], None) == ("https://a.test/x?y=z", {})
     with pytest.raises(ScenarioError):
         split(["nginx", "FABRIK=virtual"], None)
+
+
+def test_the_guide_has_all() -> None:
+    """Each kind of check and each fault has its place in the guide's tables."""
+    guide = (ROOT / "docs/guide/gate.md").read_text()
+    assert [kind for kind in KINDS if f"\n| `{kind}` | " not in guide] == []
+    rows = "; ".join(
+        line.split("|")[2] for line in guide.partition("| check | faults |")[2].splitlines() if "|" in line
+    )
+    named = {name.strip() for name in rows.split(";")}
+    assert [fault for fault in Fault if fault not in named] == []

@@ -109,7 +109,7 @@ def test_what_the_rfc_says() -> None:
 
 def test_the_order_of_arrival_helps_to_name() -> None:
     """Equal urgencies in the order of arrival tell apart what else looks alike: here all below the default are one."""
-    order = ["two", "zero", "one", "soon", "none", "four", "seven", "six", "later"]
+    order = ["two", "one", "zero", "soon", "none", "four", "seven", "six", "later"]
     assert finding("levels", order, "arrival").faults == (Fault.COARSE,)
 
 
