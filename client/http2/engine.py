@@ -183,9 +183,9 @@ class Http2Engine:
         events = []
         if isinstance(self._valve, SequenceValve):
             requests = [each for each in requests if not self._valve.holds_back(each.name)]
-            for place, request in enumerate(requests):
+            for number, request in enumerate(requests):
                 if (cue := self._cues.get(request.name)) and cue.early is not None:
-                    frame = priority_update(self._next_stream + 2 * place, cue.early)
+                    frame = priority_update(self._next_stream + 2 * number, cue.early)
                     self._ahead += self._connection.data_to_send() + frame
         for request in requests:
             place = self._place_now(request.signals.position)

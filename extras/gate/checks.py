@@ -95,7 +95,8 @@ class Kind:
     faults: for each value that `must` may have, the default first, the fault that each wrong answer names. pages: the
     page, and those that are asked as well in dialects that send weights. dialect: the default. parts: of these the
     dialect must have one. keys: further keys of the check, with their defaults. mistakes: of a question about
-    several streams, the mistakes in reading a priority that have names. offenders: the fault of each stream that gets
+    several streams, the mistakes in reading a priority that have names. wholes: True if those have names that
+    are one for all streams. offenders: the fault of each stream that gets
     bytes while a more urgent one waits, however few in the whole. ties: what must hold there of streams of one urgency
     without incremental. basics: the kinds of checks from whose failure one of this kind follows.
     in_lab: True if the trials need the lab's link or its origin. rule: what RFC 9218 says of the first value of `must`,
@@ -110,6 +111,7 @@ class Kind:
     disturbance: Disturbance | None = None
     keys: Mapping[str, Any] = field(default_factory=dict)
     mistakes: Mistakes = field(default_factory=dict)
+    wholes: bool = False
     offenders: Mapping[str, Fault] = field(default_factory=dict)
     ties: Relation = Relation.ANY
     basics: tuple[str, ...] = ("urgency",)
@@ -148,6 +150,7 @@ def _several(
     wrong: Fault,
     *,
     mistakes: Mistakes | None = None,
+    wholes: bool = False,
     offenders: Mapping[str, Fault] | None = None,
     ties: Relation = Relation.ANY,
     basics: tuple[str, ...] = ("urgency",),
@@ -166,6 +169,7 @@ def _several(
         faults={must: faults | {Several[key.upper()]: fault for key, fault in others.items()}},
         parts=(Part.HEADER,),
         mistakes=mistakes or {},
+        wholes=wholes,
         offenders=offenders or {},
         ties=ties,
         basics=basics,
@@ -179,6 +183,7 @@ _USUAL = Priority()
 _LEVELS: Mistakes = {
     "zero": {_USUAL: Fault.ZERO_IS_DEFAULT, Priority(1): Fault.COARSE, Priority(2): Fault.COARSE},
     "one": {Priority(2): Fault.COARSE},
+    "five": {Priority(4): Fault.COARSE},
     "six": {Priority(4): Fault.COARSE},
     "seven": {_USUAL: Fault.SEVEN_IS_DEFAULT, Priority(4): Fault.COARSE},
     "none": {Priority(each): Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
@@ -222,10 +227,7 @@ KINDS: Mapping[str, Kind] = {
         question=Question.ORDER,
         dialect="header+update",
         parts=(Part.UPDATE, Part.REPRIORITIZE),
-        faults=_of_order(
-            {Reading.CONTRARY: Fault.FORGETS_UPDATES}
-            | dict.fromkeys((Reading.IGNORED, Reading.PROPORTIONAL, Reading.STRICT), Fault.MISREADS_UPDATES)
-        ),
+        faults=_of_order({**_always(Fault.MISREADS_UPDATES)["strict"], Reading.CONTRARY: Fault.FORGETS_UPDATES}),
     ),
     # The order holds after the client has reset another stream.
     "reset": Kind(
@@ -242,9 +244,9 @@ KINDS: Mapping[str, Kind] = {
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
     # Urgencies on the same side of the default, and no field.
-    "levels": _several("levels", Fault.UNORDERED, mistakes=_LEVELS, basics=("urgency", "patience")),
+    "levels": _several("levels", Fault.UNORDERED, mistakes=_LEVELS, wholes=True, basics=("urgency", "patience")),
     # Twenty streams come in the order of their urgencies.
-    "many": _several("twenty", Fault.MANY, basics=("urgency", "patience", "levels")),
+    "many": _several("twenty", Fault.MANY, wholes=True, basics=("urgency", "patience", "levels")),
     # Of streams of one urgency, earlier requests come first.
     "arrival": _several(
         "turn",
@@ -259,7 +261,7 @@ KINDS: Mapping[str, Kind] = {
     "fair": _several(
         "fair",
         Fault.UNFAIR,
-        basics=("urgency", "patience", "incremental"),
+        basics=("urgency", "patience", "levels", "incremental"),
         must="even",
         keys={"tolerance": 0.2},
         rule=f"{_SHOULD}, and not that the parts are equal",
@@ -280,6 +282,7 @@ KINDS: Mapping[str, Kind] = {
     "updates": _several(
         "updates",
         Fault.MISREADS_UPDATES,
+        wholes=True,
         broken=Fault.BREAKS_AT_UPDATE,
         basics=("urgency", "patience", "update", "levels", "incremental", "fair"),
         mistakes={
@@ -294,6 +297,7 @@ KINDS: Mapping[str, Kind] = {
     "parameters": _several(
         "parameters",
         Fault.MISREADS_PARAMETERS,
+        wholes=True,
         ties=Relation.IN_TURN,
         basics=("urgency", "patience", "levels", "many"),
         broken=Fault.BREAKS_OFF,

@@ -115,7 +115,7 @@ def judged(checks: Sequence[Check], seen: Trials, *, unmade: str | None = None) 
 
     def finding(check: Check) -> Finding:
         if check.name not in found:
-            kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes else ())))
+            kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes or check.row.wholes else ())))
             basics = {kind: finding(basic) for kind in kinds if (basic := _basic(check, kind, checks)) is not None}
             found[check.name] = _found(check, seen, checks, basics, unmade)
         return found[check.name]
@@ -357,12 +357,13 @@ def _mistakes(
     competition: Competition, asked: Mapping[str, Priority], row: Row, seen: Seen, *, in_turn: bool
 ) -> set[Fault]:
     """Returns the names of the mistakes in reading priorities that explain the order; none if they are unknown."""
-    found = mistakes_in(competition, asked, row.mistakes, Relation.FIRST if in_turn else Relation.ANY)
-    if len(found) == 1 or row.offenders:
-        return {Fault(name) for name in found}
+    names = mistakes_in(competition, asked, row.mistakes, Relation.FIRST if in_turn else Relation.ANY)
+    found = {fault for fault in Fault if fault in names}
+    if len(found) == 1 or not row.wholes:
+        return found
     texts = {each.name: each.cue.text for each in seen.page.contents if each.cue}
     whole = whole_mistake(competition, asked, texts, in_turn=in_turn)
-    return {_WHOLES[whole]} if whole else {Fault(name) for name in found}
+    return {_WHOLES[whole]} if whole else found
 
 
 _WHOLES = {

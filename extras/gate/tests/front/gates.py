@@ -116,7 +116,9 @@ def few_checks(fault: Fault) -> tuple[Check, ...]:
     kinds = [*_BASIC, _OWN.get(fault, _BASIC[0])]
     for kind in kinds:
         kinds += (
-            each for each in (*KINDS[kind].basics, *(["arrival"] if KINDS[kind].mistakes else [])) if each not in kinds
+            each
+            for each in (*KINDS[kind].basics, *(["arrival"] if KINDS[kind].mistakes or KINDS[kind].wholes else []))
+            if each not in kinds
         )
     return tuple(each for each in ALL if fault is Fault.NONE or each.kind in kinds)
 

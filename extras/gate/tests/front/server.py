@@ -137,7 +137,7 @@ class Connection:
             match event:
                 case RequestReceived(stream_id=int(stream_id), headers=list(headers)):
                     named = {str(name): str(value) for name, value in headers}
-                    lines = [str(value) for name, value in headers if name == "priority"]
+                    lines = [str(value) for name, value in headers if str(name) == "priority"]
                     lines = lines[:1] if self._front.fault is Fault.ONE_LINE else lines
                     self._scheduler.opened(stream_id, ", ".join(lines) if lines else None)
                     path, host = named[":path"], named.get(":authority", "front")

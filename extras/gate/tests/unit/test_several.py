@@ -110,7 +110,7 @@ def _usual_but(names: Sequence[str]) -> Callable[[str, Priority], Priority]:
     ("kind", "read", "fault"),
     [
         ("levels", lambda _, asked: replace(asked, urgency=asked.urgency & 3), Fault.BITS),
-        ("levels", _usual_but(["four", "seven", "six", "none", "two"]), Fault.FIRST_REQUESTS),
+        ("levels", _usual_but(["five", "four", "seven", "six", "none", "two"]), Fault.FIRST_REQUESTS),
         ("levels", _usual_but(["two", "one", "zero", "later", "soon"]), Fault.LAST_REQUESTS),
         ("used", lambda name, asked: Priority(7) if name == "none" else asked, Fault.STALE),
         (
@@ -163,7 +163,7 @@ def test_what_the_rfc_says() -> None:
 
 def test_the_order_of_arrival_helps_to_name() -> None:
     """Equal urgencies in the order of arrival tell apart what else looks alike: here all below the default are one."""
-    order = ["two", "one", "zero", "soon", "none", "four", "seven", "six", "later"]
+    order = ["two", "one", "zero", "soon", "none", "five", "four", "seven", "six", "later"]
     assert finding("levels", order, "arrival").faults == (Fault.COARSE,)
 
 
