@@ -42,7 +42,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="SERVER, URL or KNOB=VALUE",
-        help="a server as for the knob SERVER, or a running server's https://HOST[:PORT]/PATH, a resource of at least"
+        help="a server as for the knob SERVER, or a running server's https://HOST[:PORT]/PATH (http:// without"
+        " TLS), a resource of at least"
         f" 256 KiB; the knobs {', '.join(KNOBS_ALLOWED)}",
     )
     parser.add_argument("--program", metavar="PATH", help="a build of the server, as for the knob PROGRAM")
