@@ -176,18 +176,11 @@ class Http2Engine:
         return events
 
     def _ask_all(self, requests: Iterable[Request], now_ns: int) -> list[Event]:
-        """Sends requests, and with each the change of its priority if the load's other changes have been sent.
-
-        Changes that come before the requests come before all of them.
-        """
+        """Sends requests, and with each the change of its priority if the load's other changes have been sent."""
         events = []
-        if isinstance(self._valve, SequenceValve):
-            requests = [each for each in requests if not self._valve.holds_back(each.name)]
-            for number, request in enumerate(requests):
-                if (cue := self._cues.get(request.name)) and cue.early is not None:
-                    frame = priority_update(self._next_stream + 2 * number, cue.early)
-                    self._ahead += self._connection.data_to_send() + frame
         for request in requests:
+            if isinstance(self._valve, SequenceValve) and self._valve.holds_back(request.name):
+                continue
             place = self._place_now(request.signals.position)
             events.append(
                 self._loads.asked(self._send(request, place), request, now_ns, as_text(place, request.signals.field))
@@ -217,8 +210,10 @@ class Http2Engine:
 
     def _send(self, request: Request, place: Position | None) -> int:
         """Sends a request with this position in the tree, and returns the number of its stream."""
-        stream_id = self._next_stream
+        stream_id = max(self._first_stream, self._connection.get_next_available_stream_id())
         signals, cue = request.signals, self._cues.get(request.name)
+        if cue and cue.early is not None:
+            self._ahead += self._connection.data_to_send() + priority_update(stream_id, cue.early)
         headers = [
             (":method", "GET"),
             (":scheme", "https" if self._plan.tls else "http"),
@@ -240,10 +235,6 @@ class Http2Engine:
         else:
             self._connection.send_headers(stream_id, headers, end_stream=True)
         return stream_id
-
-    @property
-    def _next_stream(self) -> int:
-        return max(self._first_stream, self._connection.get_next_available_stream_id())
 
     def _prioritize(self, stream_id: int, place: Position) -> None:
         self._connection.prioritize(stream_id, place.weight, self._parent(place), place.exclusive)
