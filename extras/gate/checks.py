@@ -301,7 +301,7 @@ KINDS: Mapping[str, Kind] = {
         Fault.MISREADS_PARAMETERS,
         wholes=True,
         ties=Relation.IN_TURN,
-        basics=("urgency", "patience", "levels", "many"),
+        basics=("urgency", "patience", "levels", "many", "incremental", "fair"),
         broken=Fault.BREAKS_OFF,
         mistakes={
             "eight": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 7)},
