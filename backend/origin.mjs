@@ -103,17 +103,19 @@ const isInPieces = [...served.values()].some(({ pieces }) => pieces);
 const plain = isInPieces ? (...both) => (comesInPieces(both[0]) ? trickle(...both) : answer(...both)) : answer;
 let fillers = 0;
 
-/** Answers with one more header field, whose value differs each time, so that no table of HPACK or QPACK has it.
+/** Answers with the resource's further header fields. The filler differs each time, so no table of HPACK or QPACK has it.
  *
  * Their Huffman code makes `~` longer, so the value goes over the wire as it is.
  */
 function filled(request, response) {
-  const { fillerBytes } = served.get(request.url) ?? {};
+  const { fillerBytes, priority } = served.get(request.url) ?? {};
+  if (priority) response.setHeader("priority", priority);
   if (fillerBytes) response.setHeader("x-filler", `${++fillers}`.padEnd(fillerBytes, "~").slice(0, fillerBytes));
   return plain(request, response);
 }
 
-const listener = [...served.values()].some(({ fillerBytes }) => fillerBytes) ? filled : plain;
+const hasFields = [...served.values()].some(({ fillerBytes, priority }) => fillerBytes || priority);
+const listener = hasFields ? filled : plain;
 
 // The front keeps its connection to the origin between page loads, so the connection must outlive a slow load.
 const server = http.createServer({ keepAliveTimeout: 3_600_000, requestTimeout: 0 }, listener);

@@ -97,7 +97,8 @@ export function pageIn(file) {
   return JSON.parse(fs.readFileSync(resolve(dirname(fileURLToPath(import.meta.url)), file)));
 }
 
-/** Returns the resources by path: body, content type, and delay in milliseconds; with `header_bytes` also `fillerBytes`.
+/** Returns the resources by path: body, content type, and delay in milliseconds; with `header_bytes` also `fillerBytes`,
+ * and with a field `priority` of the response also `priority`.
  *
  * A resource in chunks, or whose headers precede its first byte, also has `pieces`, and `headersNs` if its headers do.
  */
@@ -107,6 +108,7 @@ export function resources(page) {
     const { path, content_type: type, delay_ns: delayNs, headers_ns: headersNs, chunks } = resource;
     const found = { body: whole, type, delayMs: delayNs / 1e6 };
     if (resource.header_bytes) found.fillerBytes = resource.header_bytes;
+    if (resource.cue?.answer) found.priority = resource.cue.answer;
     const inPieces = chunks.length ? { ...found, isUnbuffered: true, pieces: [...pieces(whole, chunks)] } : null;
     if (headersNs == null || headersNs >= (inPieces?.pieces[0][0] ?? delayNs)) return [path, inPieces ?? found];
     return [path, { ...(inPieces ?? { ...found, pieces: [[delayNs, whole]] }), headersNs }];

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from priolab.client.load_scheduler import LoadFailed
-from priolab.client.session import run_over_tls
+from priolab.client.session import run_over_tcp
 from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Plan, Protocol, read_plan
 from priolab.common.sleeping import sleep_until
@@ -35,7 +35,7 @@ def run(plan: Plan, ca_file: Path, out: Path) -> None:
 
         run_over_quic(plan, ca_file, out)
     else:
-        run_over_tls(plan, ca_file, out)
+        run_over_tcp(plan, ca_file, out)
 
 
 def main() -> int:

@@ -74,6 +74,7 @@ def page_plan(
     source_port: int | None = None,
     disturbance: Disturbance | None = None,
     decoy_query: str = "",
+    tls: bool = True,
 ) -> Plan:
     """Returns the plan for loads of a page: `reloads` warm-up loads, then the measured load.
 
@@ -85,7 +86,8 @@ def page_plan(
     ask for it. window_bytes: the flow-control window offered for each stream. connection_window_bytes: that of the
     connection; None for the same size. load_deadline_ns: the time allowed for a load. source_port: the client's port;
     None for any. disturbance: the disturbance of a probe. decoy_query: what the paths of a disturbance's requests have
-    after the resource's path, so that logs of the origin can tell these requests from the others.
+    after the resource's path, so that logs of the origin can tell these requests from the others. tls: False for HTTP/2
+    without TLS.
 
     Raises ValueError for a dialect that the protocol has no signals for.
     """
@@ -123,6 +125,7 @@ def page_plan(
         load_deadline_ns=load_deadline_ns,
         source_port=source_port,
         decoy=decoy,
+        tls=tls,
     )
 
 

@@ -31,15 +31,18 @@ class Record:
 
 
 class RecordSplitter:
-    """Splits the bytes of one direction, fed in order, into records."""
+    """Splits the bytes of one direction, fed in order, into records.
 
-    def __init__(self) -> None:
+    tls: False for a stream without TLS, in which whatever is fed at once is a record.
+    """
+
+    def __init__(self, *, tls: bool = True) -> None:
         self._begun = bytearray()
         self._started_ns = 0
         self._end_bytes = 0
-        self._size = _HEADER_BYTES
+        self._size = _HEADER_BYTES if tls else 1
         """The bytes to wait for: a record's header, or the whole record once its header is there."""
-        self._is_tls = True
+        self._is_tls = tls
 
     @property
     def received_bytes(self) -> int:

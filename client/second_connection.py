@@ -24,9 +24,8 @@ def neighbour(plan: Plan, ca_file: Path, deadline: Deadline) -> Iterator[str]:
     assert plan.decoy is not None
     requests = plan.decoy.requests
     own = replace(plan, requests=requests, changes=(), loads=1, decoy=None, source_port=None)
-    with Transport(
-        (plan.address, plan.port), plan.server_name, tls_context(ca_file, None), plan.protocol, deadline
-    ) as transport:
+    context = tls_context(ca_file, None) if plan.tls else None
+    with Transport((plan.address, plan.port), plan.server_name, context, plan.protocol, deadline) as transport:
         transport.handshake(deadline)
         engine = Http2Engine(own)
         asked = [event for event in engine.begin_load(transport.connected_ns) if event.kind is Kind.REQUEST_SENT]

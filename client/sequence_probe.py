@@ -3,7 +3,8 @@
 Stages of a load:
 1. Parked: as in flow_control_probe.py. Then the client sends the page's changes of priority.
 2. Plugged: the page's first resource uses up the connection's window. Its own window then stays closed.
-3. Stepping: a stream's window is as large as its resource in the page, from the resource's step on. With each step the
+3. Stepping: a stream's window is as large as its resource in the page, from the resource's step on. Windows are opened
+   in another order than the requests were made: each second one comes before the others. With each step the
    connection's window grows by step_bytes. It stays as it is if the front has not used it; then the event of the step
    has size 0.
 4. Open: when the streams have ended, or the front sends nothing any more, the windows let everything pass.
@@ -16,7 +17,7 @@ from enum import Enum, auto
 from priolab.client.flow_control_probe import MOST_STEPS, PARKED_BYTES, PATIENCE, WIDE_BYTES, Opening
 from priolab.common.formats.page import Cue, Page
 
-_MOST_IDLE = 12
+_MOST_IDLE = 30
 """The steps without a byte after which a front sends nothing any more."""
 
 _NO_CUE = Cue()
@@ -105,5 +106,6 @@ class SequenceValve:
             if name in self._cues and name not in self._opened and self._cues[name].window_step < self._step
         ]
         self._opened.update(opened)
-        windows = (Opening(streams[name], self._sizes[name] - PARKED_BYTES) for name in opened)
+        turned = [*opened[1::2], *opened[::2]]
+        windows = (Opening(streams[name], self._sizes[name] - PARKED_BYTES) for name in turned)
         return Turn(openings=(*windows, Opening(None, self._step_bytes if used else 0)))

@@ -1,4 +1,4 @@
-"""Carries out a plan over TLS and TCP: moves bytes between the engine and the transport."""
+"""Carries out a plan over TCP, with TLS or without it: moves bytes between the engine and the transport."""
 
 import time
 from collections.abc import Callable
@@ -31,13 +31,13 @@ def engine_for(plan: Plan) -> Engine:
             raise ValueError("HTTP/3 is not carried by TCP")
 
 
-def run_over_tls(plan: Plan, ca_file: Path, out: Path) -> None:
+def run_over_tcp(plan: Plan, ca_file: Path, out: Path) -> None:
     """Carries out all loads of the plan. Raises LoadFailed or TransportFailed.
 
     ca_file: the file with the certificate authority to trust. out: the folder for the results.
     """
     deadline = connecting_deadline(plan)
-    context = tls_context(ca_file, out / "keys.log")
+    context = tls_context(ca_file, out / "keys.log") if plan.tls else None
     with (
         Journal.writing(out) as journal,
         Transport(

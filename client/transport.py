@@ -1,4 +1,4 @@
-"""TLS over a TCP socket, with the time at which the kernel received each piece.
+"""TLS over a TCP socket, or the socket alone, with the time at which the kernel received each piece.
 
 Rules:
 1. Plaintext comes with its TLS record, which has the arrival time of its last byte and its position in the TCP stream.
@@ -70,13 +70,16 @@ def tls_context(ca_file: Path, key_log: Path | None) -> ssl.SSLContext:
 
 
 class Transport:
-    """A TLS connection that offers a single protocol by ALPN; a context manager. Every wait has a deadline."""
+    """A TLS connection that offers a single protocol by ALPN; a context manager. Every wait has a deadline.
+
+    context: None for a connection without TLS, whose bytes are passed on as they are.
+    """
 
     def __init__(
         self,
         address: tuple[str, int],
         server_name: str,
-        context: ssl.SSLContext,
+        context: ssl.SSLContext | None,
         alpn: str,
         deadline: Deadline,
         source_port: int | None = None,
@@ -97,7 +100,7 @@ class Transport:
         """The arrivals of the last read: each time, and the bytes of the TCP stream that had arrived by that time."""
         self.waited_ns: int | None = None
         """The time for which the last packet of the last read had waited in the kernel; None without a stamp."""
-        self._splitter = RecordSplitter()
+        self._splitter = RecordSplitter(tls=context is not None)
         # A buffer of this size made for each read would cost the kernel more than the read.
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self._closed = False
@@ -106,8 +109,10 @@ class Transport:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._alpn = alpn
-        context.set_alpn_protocols([alpn])
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
+        self._tls: ssl.SSLObject | None = None
+        if context is not None:
+            context.set_alpn_protocols([alpn])
+            self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name)
 
     def __enter__(self) -> Self:
         return self
@@ -130,11 +135,11 @@ class Transport:
         return int(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
     def handshake(self, deadline: Deadline) -> int:
-        """Completes the TLS handshake; returns the time at its end.
+        """Completes the TLS handshake, if there is TLS; returns the time at its end.
 
         Raises TransportFailed, also if the front chose another protocol by ALPN.
         """
-        while True:
+        while self._tls is not None:
             try:
                 self._tls.do_handshake()
                 break
@@ -148,14 +153,14 @@ class Transport:
             except ssl.SSLError as error:
                 raise TransportFailed(f"TLS: {error}") from error
         self._flush(deadline)
-        if self._tls.selected_alpn_protocol() != self._alpn:
+        if self._tls is not None and self._tls.selected_alpn_protocol() != self._alpn:
             raise TransportFailed(wrong_alpn(self._tls.selected_alpn_protocol(), self._alpn))
         return time.monotonic_ns()
 
     def send(self, plaintext: bytes, deadline: Deadline) -> None:
-        """Encrypts the plaintext and hands it to the kernel. Raises TransportFailed."""
+        """Encrypts the plaintext, if there is TLS, and hands it to the kernel. Raises TransportFailed."""
         if plaintext:
-            self._tls.write(plaintext)
+            (self._outgoing if self._tls is None else self._tls).write(plaintext)
             self._flush(deadline)
 
     def wait(self, quiet_ns: int, deadline: Deadline) -> bool:
@@ -180,16 +185,19 @@ class Transport:
             where = " in the middle of a TLS record" if self._splitter.has_begun else ""
             raise TransportFailed(f"the front closed the connection{where}")
         for record in records:
+            if self._tls is None:
+                yield record.data, record
+                continue
             self._incoming.write(record.data)
-            while plaintext := self._decrypt():
+            while plaintext := self._decrypt(self._tls):
                 yield plaintext, record
         if self._closed:
             raise TransportFailed("the front closed the connection")
 
-    def _decrypt(self) -> bytes:
+    def _decrypt(self, tls: ssl.SSLObject) -> bytes:
         """Returns the next plaintext; empty if no complete record is left. Raises TransportFailed."""
         try:
-            plaintext = self._tls.read(_PLAINTEXT_BYTES)
+            plaintext = tls.read(_PLAINTEXT_BYTES)
         except ssl.SSLWantReadError:
             return b""
         except ssl.SSLError as error:

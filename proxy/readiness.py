@@ -12,6 +12,7 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -38,6 +39,14 @@ _MEANINGS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The meanings of texts of OpenSSL, for authors of servers."""
+_OTHERS: Mapping[str, str] = MappingProxyType(
+    {
+        H2C: "HTTP/2 without TLS (if it is to: tls = false in server.toml)",
+        HTTP1: "HTTP/1.1 without TLS",
+        _HTTP2: "HTTP/2 above TLS, although server.toml has tls = false",
+    }
+)
+"""What a front speaks that answers in another protocol."""
 _RETRY_S = 0.05
 _ORIGIN_S = 2.0
 
@@ -71,6 +80,19 @@ def ask(
         if tls.selected_alpn_protocol() != offered:
             raise WrongProtocol(wrong_alpn(tls.selected_alpn_protocol(), offered))
         return (_ask_over_http2 if offered == _HTTP2 else _ask_over_http1)(tls, server_name, path)
+
+
+def _spoken(
+    error: Exception, address: tuple[str, int], server_name: str, ca_file: Path, path: str, try_s: float, protocol: str
+) -> str | None:
+    """Returns in which other protocol a front answers, in words; None if in none, or if it does not listen yet."""
+    if not isinstance(error, (ssl.SSLError, ConnectionResetError, ProtocolError)):
+        return None
+    for other, words in _OTHERS.items():
+        with suppress(OSError, ProtocolError, http.client.HTTPException):
+            if other != protocol and ask(address, server_name, ca_file, path, try_s, other) == "200":
+                return words
+    return None
 
 
 def _ask_over_http2(stream: socket.socket, server_name: str, path: str) -> str:
@@ -123,7 +145,7 @@ def wait_until_ready(
 ) -> None:
     """Returns when the front answers with status 200, which shows that the origin answers, too.
 
-    A front without TLS, or without HTTP/2, is a final answer.
+    A front without TLS, or without HTTP/2, is a final answer, and so is one that answers in another protocol.
 
     check_alive: called before each try; may raise an error. check_origin: called when the front answers with another
     status; may raise an error. try_s: how long a try waits for an answer. Raises NotReady after deadline_s seconds; the
@@ -141,7 +163,9 @@ def wait_until_ready(
         except (OSError, ProtocolError, http.client.HTTPException) as error:
             meanings = [means for text, means in _MEANINGS.items() if text in str(error)]
             reason = "".join(f"{means}: " for means in meanings) + str(error)
-            if meanings or isinstance(error, WrongProtocol):
+            if spoken := _spoken(error, address, server_name, ca_file, path, try_s, protocol):
+                reason = f"the front speaks {spoken}: {error}"
+            if meanings or spoken or isinstance(error, WrongProtocol):
                 end = 0
         if time.monotonic() > end:
             where = ":".join(map(str, address))

@@ -1,5 +1,6 @@
 """The fronts: the catalogue, read from proxy/servers/NAME/server.toml, and server folders of the user's own."""
 
+import json
 import os
 import string
 import tomllib
@@ -12,7 +13,7 @@ from types import MappingProxyType
 from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed
 from priolab.proxy.own_config import fault
 from priolab.proxy.server_entry import check_entry
-from priolab.proxy.switch import HTTP1, TLS, Switch, read_switch
+from priolab.proxy.switch import H2C, HTTP1, TLS, Switch, read_switch
 from priolab.proxy.template import placeholders, rendered
 from priolab.proxy.wheel import Wheel, wheels_of
 
@@ -39,6 +40,9 @@ VALUES = (
 )
 """The names of the values that every template may use; a server's levels and privileges add names."""
 
+CALLERS = "PRIOLAB_CALLERS_VARIABLES"
+"""The variable of a guest with those of its caller that servers get, as a JSON object."""
+
 CATALOGUE = Path(__file__).parent / "servers"
 
 
@@ -57,7 +61,8 @@ class Server:
     image_version: the version of the packages in container images, as apt-get takes it.
     base: True if every machine of the lab has the server; other servers are installed on request.
     npm: the folder with the package.json of the server's npm packages; None without npm packages.
-    protocol: the protocol above TLS, by its ALPN name.
+    protocol: the protocol above TLS, by its ALPN name. tls: False if the server takes HTTP/2 without TLS from clients.
+    env: the names of the variables that the server gets from the environment of the lab's caller.
     version, command: argument lists that print the server's version and start the server. Their placeholders are
     {program}, {config}, {state}, {log}, {folder}, the server's own folder, and {servers}, the folder of the catalogue.
     template: the template of the configuration file; None for a server without such a file. config_name: the name of
@@ -87,6 +92,8 @@ class Server:
     base: bool
     npm: Path | None
     protocol: str
+    tls: bool
+    env: tuple[str, ...]
     version: tuple[str, ...]
     command: tuple[str, ...]
     template: Path | None
@@ -122,13 +129,24 @@ class Server:
         return self.protocol != "h3"
 
     @property
+    def listens(self) -> str:
+        """The level of `listener` for the lab's client."""
+        return TLS if self.tls else H2C
+
+    @property
     def in_images(self) -> bool:
         """True if the server can run in containers.
 
         The images of fronts have packages of Debian only: no npm packages, no wheels, and no fronts of the lab's own,
-        whose commands name a file in the catalogue. The client's image has no QUIC.
+        whose commands name a file in the catalogue. The client's image has no QUIC, and readiness is asked over TLS.
         """
-        return not (self.npm or self.wheel or self.is_the_labs) and self.over_tcp
+        return not (self.npm or self.wheel or self.is_the_labs) and self.over_tcp and self.tls
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables of `env` that are set, from the environment of the lab's caller."""
+        callers = os.environ | json.loads(os.environ.get(CALLERS, "{}"))
+        return {name: callers[name] for name in self.env if name in callers}
 
     def record_values(self, record_bytes: int | None) -> Mapping[str, str]:
         """Returns the template values that set the largest TLS record. Raises KeyError.
@@ -152,7 +170,7 @@ class Server:
     def template_text(self) -> str:
         """The template for TLS and HTTP/1.1, in which listener and upstream have no placeholders any more."""
         text = self.template_source
-        for name, value in {**self.listener.levels[TLS], **self.upstream.levels[HTTP1]}.items():
+        for name, value in {**self.listener.levels[self.listens], **self.upstream.levels[HTTP1]}.items():
             text = text.replace(f"@{{{name}}}", value)
         return text
 
@@ -276,6 +294,8 @@ def with_config(server: Server, path: str) -> Server:
 
 def _read(folder: Path) -> Server:
     entry = tomllib.loads((folder / "server.toml").read_text())
+    listener = read_switch(entry, "listener")
+    tls = entry.get("tls", True)
     return Server(
         name=folder.name,
         folder=folder,
@@ -289,6 +309,8 @@ def _read(folder: Path) -> Server:
         base=entry.get("base", False),
         npm=CATALOGUE / entry["npm"] if "npm" in entry else None,
         protocol=entry.get("protocol", "h2"),
+        tls=tls,
+        env=tuple(entry.get("env", [])),
         version=tuple(entry["version"]),
         command=tuple(entry["command"]),
         template=Path(os.path.normpath(folder / entry["template"])) if "template" in entry else None,
@@ -296,7 +318,7 @@ def _read(folder: Path) -> Server:
         native=read_switch(entry, "native"),
         buffering=read_switch(entry, "buffering"),
         record=read_switch(entry, "record"),
-        listener=read_switch(entry, "listener"),
+        listener=listener if tls else replace(listener, levels={H2C: {}, **listener.levels}),
         upstream=read_switch(entry, "upstream"),
         privileges=entry.get("privileges", {"root": {}, "ordinary": {}}),
         scheduling=entry.get("scheduling", "its server.toml does not describe the order"),

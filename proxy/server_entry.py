@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from priolab.proxy.switch import LEVELS
+from priolab.proxy.switch import H2C, LEVELS
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PROTOCOLS = ("h2", "h3")
 
 
@@ -20,6 +21,10 @@ def check_entry(entry: Mapping[str, Any]) -> None:
     if "template" not in entry and any("{config}" in word for word in entry["command"]):
         raise ValueError("lacks template, although command has {config}")
     _check_editions(entry)
+    if not entry.get("tls", True) and entry.get("protocol", _PROTOCOLS[0]) != _PROTOCOLS[0]:
+        raise ValueError(f"tls = false is not allowed with protocol = {entry['protocol']!r}; allowed: true")
+    if not entry.get("tls", True) and H2C not in entry.get("listener", {H2C: {}}):
+        raise ValueError(f"[listener] lacks {H2C}, although tls = false")
     for name, (level, *_) in LEVELS.items():
         if name in entry and level not in entry[name]:
             raise ValueError(f"[{name}] lacks {level}")
@@ -122,6 +127,10 @@ _FIELDS: Mapping[str, _Field] = MappingProxyType(
         "image_version": _WORD,
         "base": _FLAG,
         "files": _LIST,
+        "tls": _FLAG,
+        "env": _Field(
+            lambda value: _is_list(value) and all(map(_VARIABLE.fullmatch, value)), "a list of names of variables"
+        ),
         "protocol": _Field(lambda value: value in _PROTOCOLS, " or ".join(_PROTOCOLS)),
         "scheduling": _WORD,
         "reads_processor_clock": _FLAG,

@@ -11,8 +11,9 @@ Rules:
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import combinations
 
@@ -36,28 +37,36 @@ class Priority:
     incremental: bool = False
 
     @classmethod
-    def of(cls, field: str) -> "Priority":
+    def of(cls, text: str, usual: "Priority | None" = None) -> "Priority":
         """Returns the priority that a field value states (RFC 9218, 4; RFC 8941, 3.2).
 
         Unknown parameters, and values of another type or out of range are ignored, and so is a field that is malformed.
+        usual: the priority that has the values of what is not stated; None for the defaults.
         """
+        usual = usual or cls()
         found, at = dict[str, str | None](), 0
-        field = field.strip(" ")
-        while at < len(field):
-            member = _MEMBER.match(field, at)
-            space = _SPACE.match(field, member.end()) if member else None
-            if member is None or space is None or (space.end() == len(field) and "," in space[0]):
-                return cls()
+        text = text.strip(" ")
+        while at < len(text):
+            member = _MEMBER.match(text, at)
+            space = _SPACE.match(text, member.end()) if member else None
+            if member is None or space is None or (space.end() == len(text) and "," in space[0]):
+                return usual
             found[member[1]] = member[2] if member[2] is not None else "?1"
             at = space.end()
-        urgency = found.get("u") or ""
-        return cls(int(urgency) if re.fullmatch("[0-7]", urgency) else _USUAL_URGENCY, found.get("i") == "?1")
+        urgency, incremental = found.get("u") or "", found.get("i")
+        return cls(
+            int(urgency) if re.fullmatch("[0-7]", urgency) else usual.urgency,
+            incremental == "?1" if incremental in ("?0", "?1") else usual.incremental,
+        )
 
     @classmethod
     def after(cls, cue: Cue) -> "Priority":
-        """Returns the priority after all changes: each replaces the whole priority (RFC 9218, 7)."""
-        early = [] if cue.early is None else [cue.early]
-        return cls.of([cue.field, *early, *cue.updates][-1])
+        """Returns the priority after all changes: each replaces the whole priority (RFC 9218, 7).
+
+        What the origin's response states counts for an intermediary, as in the example of RFC 9218, 8.
+        """
+        asked = cls.of(cue.text)
+        return asked if cue.answer is None else cls.of(cue.answer, asked)
 
 
 class Relation(StrEnum):
@@ -87,6 +96,9 @@ class Relation(StrEnum):
         return True
 
 
+_SECOND_OF = {Relation.FIRST: 1, Relation.SECOND: 0}
+"""The position in a pair of the stream that must wait."""
+
 Pair = tuple[str, str]
 """The names of two streams, the one requested first before the other."""
 
@@ -105,12 +117,17 @@ def expected(pair: Pair, priorities: Mapping[str, Priority], ties: Relation) -> 
 class Competition:
     """The competition of a probe's streams.
 
-    shares: of each two streams that competed, the part of their bytes that the first got. stalled: a stream that could
-    be sent while nothing was sent; None if there is none.
+    shares: of each two streams that competed, the part of their bytes that the first got. sizes: the bytes of both.
+    stalled: a stream that could be sent while nothing was sent; None if there is none. waited: for each stream the
+    bytes of others before its first one, with an open window. openings: the streams in the order in which their windows
+    were opened.
     """
 
     shares: Mapping[Pair, float]
     stalled: str | None = None
+    sizes: Mapping[Pair, tuple[int, int]] = field(default_factory=dict)
+    waited: Mapping[str, int] = field(default_factory=dict)
+    openings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, events: Sequence[Event], page: Page) -> "Competition":
@@ -118,6 +135,8 @@ class Competition:
         names = [each.name for each in page.contents][1:]
         room, stepping, idle, stalled = dict.fromkeys(names, 0), False, 0, None
         got: dict[Pair, list[int]] = {pair: [0, 0] for pair in combinations(names, 2)}
+        waited, served = Counter[str](), set[str]()
+        openings = [event.resource for event in events if event.kind is Kind.WINDOW_OPENED and event.resource in room]
         for event in events:
             name, size = event.resource or "", event.size_bytes or 0
             if event.kind is Kind.WINDOW_OPENED and event.stream_id is None:
@@ -135,16 +154,59 @@ class Competition:
                     if name in pair and all(room[each] > 0 for each in pair):
                         both[pair.index(name)] += size
                 room[name] -= size
+                served.add(name)
+                waited.update({other: size for other in names if room[other] > 0 and other not in served})
             elif event.kind is Kind.ENDED:
                 room[name] = 0
         shares = {pair: both[0] / sum(both) for pair, both in got.items() if sum(both) >= LEAST_COMPETING_BYTES}
-        return cls(shares=shares, stalled=stalled)
+        return cls(
+            shares=shares,
+            stalled=stalled,
+            sizes={pair: (both[0], both[1]) for pair, both in got.items()},
+            waited=waited,
+            openings=tuple(dict.fromkeys(str(name) for name in openings)),
+        )
+
+    def share(self, pair: Pair) -> float:
+        """Returns the first stream's part of the bytes of both, however few these are."""
+        one, other = self.sizes[pair]
+        return one / max(1, one + other)
+
+    def early(self, priorities: Mapping[str, Priority], most_bytes: int) -> list[Pair]:
+        """Returns the pairs of streams of which the less urgent one got more than most_bytes while the other waited."""
+        return [
+            pair
+            for pair, sizes in self.sizes.items()
+            if (right := expected(pair, priorities, Relation.ANY)) in _SECOND_OF
+            and sizes[_SECOND_OF[right]] > most_bytes
+        ]
+
+    def as_opened(self, priorities: Mapping[str, Priority]) -> bool:
+        """True if streams of one urgency without incremental came in the order in which their windows were opened."""
+        ties = [pair for pair in self.shares if expected(pair, priorities, Relation.FIRST) is Relation.FIRST]
+        at = {name: place for place, name in enumerate(self.openings)}
+        turned = {pair: Relation.FIRST if at[pair[0]] < at[pair[1]] else Relation.SECOND for pair in ties}
+        return all(right.fits(self.shares[pair]) for pair, right in turned.items())
 
     def wrong(self, priorities: Mapping[str, Priority], ties: Relation, tolerance: float | None = None) -> list[Pair]:
         """Returns the pairs of streams that did not get what these priorities ask for."""
         return [
             pair for pair, share in self.shares.items() if not expected(pair, priorities, ties).fits(share, tolerance)
         ]
+
+
+def bytes_before_end(events: Sequence[Event], name: str) -> int:
+    """Returns the bytes of other streams between the last byte of a resource and the end of its stream.
+
+    events: those of one load.
+    """
+    others = 0
+    for event in events:
+        if event.kind is Kind.DATA:
+            others = 0 if event.resource == name else others + (event.size_bytes or 0)
+        elif event.kind is Kind.ENDED and event.resource == name:
+            return others
+    return 0
 
 
 Mistakes = Mapping[str, Mapping[Priority, str]]
@@ -192,3 +254,57 @@ def _readings(
 
 def _fits(seen: Competition, pair: Pair, reading: _Reading, ties: Relation) -> bool:
     return expected(pair, {name: reading[name][1] for name in pair}, ties).fits(seen.shares[pair])
+
+
+class Whole(StrEnum):
+    """A mistake in reading priorities that is one for all streams."""
+
+    FIRST = "first"
+    """Only the first requests have their priorities, the others the default."""
+    LAST = "last"
+    """Only the last requests have their priorities."""
+    BITS = "bits"
+    """Only the lowest bits of the urgency count."""
+    TEXT = "text"
+    """The texts of the fields are compared."""
+
+
+def whole_mistake(
+    seen: Competition, asked: Mapping[str, Priority], texts: Mapping[str, str], *, in_turn: bool
+) -> Whole | None:
+    """Returns the mistake for all streams that explains the order exactly; None for none, and for more than one.
+
+    texts: the field of each stream. in_turn: as for `mistakes_in`, True for Relation.FIRST.
+    """
+    ties = Relation.FIRST if in_turn else Relation.ANY
+    if not seen.wrong(asked, ties) or ignores_urgency(seen, asked):
+        return None
+    found = {
+        whole
+        for whole, taken in _wholes(asked, texts)
+        if (in_turn or whole in (Whole.BITS, Whole.TEXT)) and not seen.wrong(taken, ties)
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def ignores_urgency(seen: Competition, asked: Mapping[str, Priority]) -> bool:
+    """True if the order is that of streams of one urgency, in the order of their requests."""
+    usual = {name: replace(each, urgency=_USUAL_URGENCY) for name, each in asked.items()}
+    return not seen.wrong(usual, Relation.FIRST)
+
+
+def _wholes(asked: Mapping[str, Priority], texts: Mapping[str, str]) -> Iterator[tuple[Whole, Mapping[str, Priority]]]:
+    names = list(asked)
+    for count in range(1, len(names)):
+        usual = Priority()
+        yield Whole.FIRST, {name: asked[name] if name in names[:count] else usual for name in names}
+        yield Whole.LAST, {name: asked[name] if name in names[-count:] else usual for name in names}
+    for mask in (1, 3):
+        yield Whole.BITS, {name: replace(each, urgency=each.urgency & mask) for name, each in asked.items()}
+    for absent in ("", "u=3"):
+        keys = [texts[name] or absent for name in names]
+        ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
+        yield (
+            Whole.TEXT,
+            {name: replace(asked[name], urgency=ranks[key]) for name, key in zip(names, keys, strict=True)},
+        )

@@ -44,5 +44,5 @@ still the other's is a quarter of the smallest stream of a probe."""
 LEAST_COMPETING_BYTES = 16_384
 """Two streams have competed if they got so many bytes together while both could be sent: two steps."""
 
-STALLED_STEPS = 3
-"""A server that sends nothing in so many steps, though it may, has stopped."""
+STALLED_STEPS = 15
+"""A server that sends nothing in so many steps, though it may, has stopped: 150 ms, longer than servers' timers."""

@@ -77,13 +77,17 @@ def probe_of(events: Sequence[Event], page: Page) -> Probe | None:
     return Probe(important=page.important[0].name, steps=steps, served=tuple(served)) if served else None
 
 
-def was_hurried(probe: Probe, step_bytes: int) -> bool:
+def was_hurried(probe: Probe, events: Sequence[Event], step_bytes: int) -> bool:
     """True if a probe over HTTP/2 made its steps while bytes were still on their way.
 
     Then more bytes count than the steps opened. Servers that leave up to a frame of the initial window unused send it
-    later, so two steps more are no sign of it. step_bytes: the size of a step.
+    later, so two steps more are no sign of it. A server that waits for a blocked stream leaves the whole window unused;
+    then the bytes that follow are not of the stream that was to use it up. events: the client's. step_bytes: the size
+    of a step.
     """
-    return sum(size_bytes for _, size_bytes in probe.served) > (probe.steps + 2) * step_bytes
+    alone = next((event.resource for event in events if event.kind == "window-opened" and event.stream_id), None)
+    too_many = sum(size_bytes for _, size_bytes in probe.served) > (probe.steps + 2) * step_bytes
+    return too_many and alone in (None, probe.served[0][0])
 
 
 def judge_probe(probe: Probe, favoured: Sequence[str], asked: float = 1.0) -> Judgement:

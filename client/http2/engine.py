@@ -216,11 +216,12 @@ class Http2Engine:
             self._ahead += self._connection.data_to_send() + priority_update(stream_id, cue.early)
         headers = [
             (":method", "GET"),
-            (":scheme", "https"),
+            (":scheme", "https" if self._plan.tls else "http"),
             (":authority", self._plan.authority),
             (":path", request.path),
             ("user-agent", "priolab"),
             *([("priority", signals.field)] if signals.field else []),
+            *([("priority", cue.more)] if cue and cue.more else []),
         ]
         if place:
             self._connection.send_headers(

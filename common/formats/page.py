@@ -52,7 +52,8 @@ class Cue:
     field: the value of the header field `priority`, as it is; empty for no field. early: the value of a PRIORITY_UPDATE
     frame that the client sends before the request; None for no frame. updates: the values of PRIORITY_UPDATE frames
     that it sends when all responses have begun. request_step, window_step: the step of the probe in which it makes the
-    request, and in which it opens the stream's window.
+    request, and in which it opens the stream's window. answer: the value of the field `priority` of the origin's
+    response, and more: that of a second line of the field; None for none.
     """
 
     field: str = ""
@@ -60,6 +61,14 @@ class Cue:
     updates: tuple[str, ...] = ()
     request_step: int = 0
     window_step: int = 0
+    answer: str | None = None
+    more: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The last text that states the priority: that of a PRIORITY_UPDATE, or the joined lines of the field."""
+        field = self.field if self.more is None else f"{self.field}, {self.more}"
+        return [field, *([] if self.early is None else [self.early]), *self.updates][-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,6 +261,9 @@ class Page:
             for name in ("header_bytes", "cue"):
                 if not resource[name]:
                     del resource[name]
+            for name in ("answer", "more"):
+                if "cue" in resource and resource["cue"][name] is None:
+                    del resource["cue"][name]
         return document
 
     @classmethod

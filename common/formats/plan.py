@@ -145,6 +145,7 @@ class Plan:
     decoy: the requests that disturb a probe; None without a disturbance.
     packets_at_once: True if the client may read several packets with one system call where it has nothing to do before
     the last of them.
+    tls: False for HTTP/2 without TLS, with prior knowledge (RFC 9113, 3.3).
     """
 
     protocol: Protocol
@@ -166,6 +167,7 @@ class Plan:
     decoy: Decoy | None = None
     connection_window_bytes: int | None = None
     packets_at_once: bool = False
+    tls: bool = True
     format: Literal[3] = PLAN_FORMAT
 
     def __post_init__(self) -> None:
@@ -190,8 +192,9 @@ class Plan:
         for name in ("decoy", "connection_window_bytes"):
             if document[name] is None:
                 del document[name]
-        if not self.packets_at_once:
-            del document["packets_at_once"]
+        for name, usual in (("packets_at_once", False), ("tls", True)):
+            if document[name] is usual:
+                del document[name]
         return json.dumps(document, indent=2) + "\n"
 
     @classmethod

@@ -241,6 +241,8 @@ def _site(options: argparse.Namespace, protocol: Protocol, deadline: Deadline) -
     Raises ScenarioError, StepFailed, and TransportFailed at the deadline.
     """
     site = replace(Site.at("url", options.url, options.connect, options.ca), protocol=protocol)
+    if protocol is Protocol.HTTP3 and not site.tls:
+        raise ScenarioError("url", options.url, "https:// with --http3")
     if options.second:
         host, port, path = parsed_url("second", options.second)
         if (host, port) != parsed_url("url", options.url)[:2]:

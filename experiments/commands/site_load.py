@@ -194,7 +194,7 @@ def _check_consent(wanted: _Load, deadline: Deadline, *, yes: bool) -> None:
     if others and not yes:
         at = "" if others[0] == site.host else f", which is at {others[0]}"
         allowed = f"with --yes, for a site that you may load; it permits {_announcement(wanted)}{at}"
-        raise ScenarioError("url", f"https://{site.authority}/", allowed)
+        raise ScenarioError("url", f"{site.scheme}://{site.authority}/", allowed)
 
 
 def _announcement(wanted: _Load) -> str:

@@ -5,6 +5,7 @@ connection or a stream, or answers with an error. All else that keeps a probe fr
 server: then the dialect is not measured.
 """
 
+import os
 import re
 import socket
 import ssl
@@ -38,7 +39,8 @@ _CONNECT_S = 20.0
 _MS_NS = 10**6
 _LONGEST_PAUSE_NS = 10**10
 _LOOK_S = 0.2
-_HTTPS = 443
+_SCHEMES = ("https", "http")
+_PORTS = dict(zip(_SCHEMES, (443, 80), strict=True))
 _AS_THEY_ARE = "%/:?#[]@!$&'()*+,;=~"
 """Characters of a path or a query that are not escaped (RFC 3986, 2.2 and 2.4), beside letters, digits and `-._~`."""
 _SYSTEMS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
@@ -64,8 +66,8 @@ class Site:
     """A running server.
 
     host: the URL's host name. authority: the URL's HOST[:PORT]. address, port: where to connect. path, second: the
-    paths of a probe's resources. ca: the file of trusted certificates. steps: how the client opens its window in a
-    probe. limit_ns: the time limit of page loads.
+    paths of a probe's resources. ca: the file of trusted certificates. tls: False for HTTP/2 without TLS. steps: how
+    the client opens its window in a probe. limit_ns: the time limit of page loads.
     """
 
     host: str
@@ -75,9 +77,15 @@ class Site:
     path: str
     second: str
     ca: Path
+    tls: bool = True
     protocol: Protocol = Protocol.HTTP2
     steps: Steps = STEPS
     limit_ns: int = _SLACK_NS
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of the server's URLs."""
+        return _SCHEMES[not self.tls]
 
     @classmethod
     def at(cls, where: str, url: str, connect: str | None, ca: Path | None) -> "Site":
@@ -86,6 +94,9 @@ class Site:
         where: the name of the argument that has the URL, for the error. connect: HOST[:PORT] to connect to instead.
         """
         host, port, path = parsed_url(where, url)
+        tls = urlsplit(url).scheme == _SCHEMES[0]
+        if ca is not None and not tls:
+            raise ScenarioError("--ca", str(ca), f"no value with {url}, which has no certificate")
         address, other = parsed_address(connect) if connect else (host, None)
         return cls(
             host=host,
@@ -94,7 +105,8 @@ class Site:
             port=other or port,
             path=path,
             second=path,
-            ca=authorities(ca),
+            ca=authorities(ca) if tls else Path(os.devnull),
+            tls=tls,
         )
 
     def reached(self, deadline: Deadline) -> tuple["Site", int]:
@@ -124,6 +136,7 @@ class Site:
             steps=self.steps if probes else None,
             load_deadline_ns=_SLACK_NS + 2 * MOST_STEPS * self.steps.quiet_ns if probes else self.limit_ns,
             disturbance=trial.disturbance,
+            tls=self.tls,
         )
 
     def page(self, trial: Trial) -> Page:
@@ -144,7 +157,7 @@ class Site:
         found = probe_of(events, page)
         if found is None:
             raise StepFailed(STEP, "the server sent nothing when the window was opened")
-        if self.protocol is Protocol.HTTP2 and was_hurried(found, STEPS.size_bytes):
+        if self.protocol is Protocol.HTTP2 and was_hurried(found, events, STEPS.size_bytes):
             raise Hurried(STEP, f"{_HURRIED}{remedy}")
         return found
 
@@ -243,13 +256,13 @@ def parsed_url(where: str, text: str) -> tuple[str, int, str]:
 
     where: the name of the argument that has the URL, for the error.
     """
-    wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH")
+    wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH, or http:// for HTTP/2 without TLS")
     try:
         parts = urlsplit(text)
-        port = parts.port or _HTTPS
+        port = parts.port or _PORTS.get(parts.scheme)
     except ValueError:
         raise wrong from None
-    if parts.scheme != "https" or parts.hostname is None or parts.username is not None:
+    if port is None or parts.scheme not in _PORTS or parts.hostname is None or parts.username is not None:
         raise wrong
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return parts.hostname, port, quote(path, safe=_AS_THEY_ARE)

@@ -1,5 +1,6 @@
 """The fabric `virtual`: places in a guest, with real Linux, real netem, and a clock that jumps over idle time."""
 
+import json
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict
@@ -15,7 +16,7 @@ from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.programs import tools_for
 from priolab.experiments.setup.tools import Tools
 from priolab.netem.shaper_kind import Shaper
-from priolab.proxy.server import absolute
+from priolab.proxy.server import CALLERS, absolute
 from priolab.testbed import Guest, guest_requirements, guests, kernel
 
 _TASKS = "priolab.experiments.run.guest_task"
@@ -104,6 +105,8 @@ def guest_for(scenarios: Sequence[Scenario]) -> Guest:
     variables = {}
     if any(scenario.program for scenario in scenarios) and (searched := os.environ.get(_LIBRARY_PATH)):
         variables[_LIBRARY_PATH] = searched
+    if callers := {name: value for scenario in scenarios for name, value in scenario.front.variables.items()}:
+        variables[CALLERS] = json.dumps(callers, sort_keys=True)
     if not all(scenario.front.over_tcp for scenario in scenarios):
         variables[QUIC] = "yes"
     return Guest(

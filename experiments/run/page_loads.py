@@ -229,7 +229,8 @@ def _plan(places: Hosts, scenario: Scenario, conditions: Conditions) -> Plan:
         steps=scenario.steps,
         load_deadline_ns=conditions.spec.load_deadline_ns,
         source_port=None if own else CLIENT_PORT,
-        protocol=Protocol(server_of(scenario.server).protocol),
+        protocol=Protocol(scenario.front.protocol),
+        tls=scenario.front.tls,
         disturbance=scenario.disturb,
         decoy_query=DECOY_QUERY,
     )

@@ -339,6 +339,7 @@ def _front(places: Hosts, scenario: Scenario, folder: RunFolder, tools: Tools, h
             address=places.addresses.front,
             port=FRONT_PORT,
             origin=hop.origin if hop else f"{places.addresses.origin}:{ORIGIN_PORT}",
+            listener=server.listens,
             upstream=scenario.via.http.level if scenario.via else HTTP1,
             round_trip_s=scenario.via.link.round_trip_ns / 10**9 if scenario.via else 0.0,
             size_bytes=scenario.whole_page.largest_bytes,

@@ -219,8 +219,8 @@ def _check_client(scenario: Scenario, server: Server, given: Given, usual: Given
         ),
         (
             "SERVER",
-            server.protocol == Protocol.HTTP2 and server.over_tcp,
-            f"{asked}, a server that uses HTTP/2 over TCP",
+            server.protocol == Protocol.HTTP2 and server.over_tcp and server.tls,
+            f"{asked}, a server that uses HTTP/2 over TCP and TLS",
         ),
     ):
         if not fits:

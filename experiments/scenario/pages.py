@@ -115,6 +115,8 @@ class _Cue(Struct, forbid_unknown_fields=True, kw_only=True):
     updates: tuple[_FIELD, ...] = ()
     request_step: _STEP = 0
     window_step: _STEP = 0
+    answer: _FIELD | None = None
+    more: _FIELD | None = None
 
 
 class _Resource(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -1,7 +1,9 @@
 """Finds the programs that an arm needs: their paths, versions and packages."""
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -137,13 +139,16 @@ def own_versions(scenario: Scenario, server: Server, said: str | None) -> dict[s
 
     said: the version that the server's program prints. The results of a run depend on these files, so two experiments
     are the same for REUSE=yes only if the digests are equal. The digest of a server's folder has its program, unless
-    server.toml names one elsewhere. Raises Unavailable.
+    server.toml names one elsewhere. The caller's variables that the server gets have a digest, too. Raises Unavailable.
     """
     found = {}
     program = Path(server.program)
     if server.own and scenario.program is None and program.is_absolute() and not program.is_relative_to(server.folder):
         what = f"program of SERVER={scenario.server}"
         found[what] = digest_of(program, what)
+    if server.variables:
+        what = f"env of SERVER={scenario.server}"
+        found[what] = sha256(json.dumps(server.variables, sort_keys=True).encode()).hexdigest()
     for knob, text, path in (
         ("SERVER", scenario.server, server.folder if server.own else None),
         ("PROGRAM", scenario.program, scenario.program and absolute(scenario.program)),

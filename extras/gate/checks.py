@@ -57,6 +57,10 @@ class Several(StrEnum):
     """The server sent nothing, though it could."""
     BROKEN = "broken off"
     """The server ended the connection or a stream."""
+    ENDS_LATE = "ends late"
+    """A stream ended long after its last byte."""
+    REOPENED = "as opened"
+    """Streams of one urgency came in the order in which their windows were opened."""
 
 
 HOLDS: Mapping[str, tuple[StrEnum, ...]] = {
@@ -91,8 +95,12 @@ class Kind:
     faults: for each value that `must` may have, the default first, the fault that each wrong answer names. pages: the
     page, and those that are asked as well in dialects that send weights. dialect: the default. parts: of these the
     dialect must have one. keys: further keys of the check, with their defaults. mistakes: of a question about
-    several streams, the mistakes in reading a priority that have names. ties: what must hold there of
-    streams of one urgency without incremental. basics: the kinds of checks from whose failure one of this kind follows.
+    several streams, the mistakes in reading a priority that have names. wholes: True if those have names that
+    are one for all streams. offenders: the fault of each stream that gets
+    bytes while a more urgent one waits, however few in the whole. ties: what must hold there of streams of one urgency
+    without incremental. basics: the kinds of checks from whose failure one of this kind follows.
+    in_lab: True if the trials need the lab's link or its origin. rule: what RFC 9218 says of the first value of `must`,
+    where a server may have a reason to do something else; None where the guide says it of all.
     """
 
     question: Question
@@ -103,14 +111,23 @@ class Kind:
     disturbance: Disturbance | None = None
     keys: Mapping[str, Any] = field(default_factory=dict)
     mistakes: Mistakes = field(default_factory=dict)
+    wholes: bool = False
+    offenders: Mapping[str, Fault] = field(default_factory=dict)
     ties: Relation = Relation.ANY
     basics: tuple[str, ...] = ("urgency",)
+    in_lab: bool = False
+    rule: str | None = None
 
     @property
     def defaults(self) -> Mapping[str, Any]:
         """The keys of a check beside its kind, with their defaults."""
         return {"dialect": self.dialect, "must": next(iter(self.faults)), **self.keys}
 
+
+_NEAR = str(_PAGES / "near.toml")
+"""A page of two resources on one side of the default: which of them lost its priority does not matter."""
+
+_SHOULD = "RFC 9218, 10, says SHOULD of this"
 
 _URGENCY: Mapping[str, Fault] = {
     Reading.IGNORED: Fault.IGNORES_URGENCY,
@@ -133,31 +150,40 @@ def _several(
     wrong: Fault,
     *,
     mistakes: Mistakes | None = None,
+    wholes: bool = False,
+    offenders: Mapping[str, Fault] | None = None,
     ties: Relation = Relation.ANY,
     basics: tuple[str, ...] = ("urgency",),
     must: str = "in order",
     keys: Mapping[str, Any] | None = None,
+    in_lab: bool = False,
+    rule: str | None = None,
     **others: Fault,
 ) -> Kind:
     """Returns a kind of check about several streams. name: that of its page. wrong, others: the faults, by answer."""
     faults: dict[str, Fault] = dict.fromkeys((Several.WRONG, Several.ALL_TURNED, Several.ALL_SHARED), wrong)
-    faults[Several.STALLED] = Fault.STARVES
+    faults |= {Several.STALLED: Fault.STARVES, Several.REOPENED: Fault.REQUEUES}
     return Kind(
         question=Question.SEVERAL,
         pages=(str(_PAGES / f"{name}.toml"),),
         faults={must: faults | {Several[key.upper()]: fault for key, fault in others.items()}},
         parts=(Part.HEADER,),
         mistakes=mistakes or {},
+        wholes=wholes,
+        offenders=offenders or {},
         ties=ties,
         basics=basics,
         keys=keys or {},
+        in_lab=in_lab,
+        rule=rule,
     )
 
 
 _USUAL = Priority()
 _LEVELS: Mistakes = {
-    "zero": {_USUAL: Fault.ZERO_IS_DEFAULT, Priority(2): Fault.COARSE},
+    "zero": {_USUAL: Fault.ZERO_IS_DEFAULT, Priority(1): Fault.COARSE, Priority(2): Fault.COARSE},
     "one": {Priority(2): Fault.COARSE},
+    "five": {Priority(4): Fault.COARSE},
     "six": {Priority(4): Fault.COARSE},
     "seven": {_USUAL: Fault.SEVEN_IS_DEFAULT, Priority(4): Fault.COARSE},
     "none": {Priority(each): Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
@@ -194,52 +220,76 @@ KINDS: Mapping[str, Kind] = {
             "shared": dict.fromkeys(Sharing, Fault.IGNORES_INCREMENTAL),
             "in turn": dict.fromkeys(Sharing, Fault.TAKES_TURNS),
         },
+        rule=_SHOULD,
     ),
     # A change of priority counts while the streams are open.
     "update": Kind(
         question=Question.ORDER,
         dialect="header+update",
         parts=(Part.UPDATE, Part.REPRIORITIZE),
-        faults=_always(Fault.FORGETS_UPDATES),
+        faults=_of_order({**_always(Fault.MISREADS_UPDATES)["strict"], Reading.CONTRARY: Fault.FORGETS_UPDATES}),
     ),
     # The order holds after the client has reset another stream.
     "reset": Kind(
         question=Question.ORDER,
+        pages=(_NEAR,),
         disturbance=Disturbance.RESET,
+        basics=("urgency", "levels"),
         faults=_always(Fault.LOST_BY_RESET),
     ),
     # The order holds while another connection asks for the opposite order with the same stream numbers.
     "connections": Kind(
         question=Question.ORDER,
+        pages=(_NEAR,),
         disturbance=Disturbance.CONNECTION,
+        basics=("urgency", "levels"),
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
     # Urgencies on the same side of the default, and no field.
-    "levels": _several("levels", Fault.MISREADS, mistakes=_LEVELS),
+    "levels": _several("levels", Fault.UNORDERED, mistakes=_LEVELS, wholes=True, basics=("urgency", "patience")),
     # Twenty streams come in the order of their urgencies.
-    "many": _several("twenty", Fault.MANY, basics=("urgency", "levels")),
+    "many": _several("twenty", Fault.MANY, wholes=True, basics=("urgency", "patience", "levels")),
     # Of streams of one urgency, earlier requests come first.
     "arrival": _several(
         "turn",
         Fault.NO_ARRIVAL,
         ties=Relation.FIRST,
+        basics=("urgency", "patience"),
+        rule=_SHOULD,
         all_shared=Fault.SHARES_EQUALS,
         all_turned=Fault.LAST_FIRST,
     ),
     # Four incremental streams of one urgency get equal parts.
-    "fair": _several("fair", Fault.UNFAIR, basics=("urgency", "incremental"), must="even", keys={"tolerance": 0.2}),
+    "fair": _several(
+        "fair",
+        Fault.UNFAIR,
+        basics=("urgency", "patience", "levels", "incremental"),
+        must="even",
+        keys={"tolerance": 0.2},
+        rule=f"{_SHOULD}, and not that the parts are equal",
+    ),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
-    "blocked": _several("blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "late"), stalled=Fault.WAITS_FOR_BLOCKED),
+    "blocked": _several(
+        "blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "patience", "late"), stalled=Fault.WAITS_FOR_BLOCKED
+    ),
+    # Less urgent streams wait, however long, whatever their size, and whenever they were requested.
+    "patience": _several(
+        "patience",
+        Fault.IMPATIENT,
+        offenders={"low": Fault.AGES, "small": Fault.SMALL_FIRST},
+    ),
     # An urgent request overtakes streams that are being sent.
-    "preemption": _several("preempt", Fault.NO_PREEMPTION, basics=("urgency", "levels")),
+    "preemption": _several("preempt", Fault.NO_PREEMPTION, basics=("urgency", "patience", "levels")),
     # Changes of priority before the request, twice, and with parameters left out.
     "updates": _several(
         "updates",
         Fault.MISREADS_UPDATES,
+        wholes=True,
         broken=Fault.BREAKS_AT_UPDATE,
-        basics=("urgency", "update", "levels", "incremental"),
+        basics=("urgency", "patience", "update", "levels", "incremental", "fair"),
         mistakes={
             "early": {_USUAL: Fault.EARLY_UPDATE},
+            "over": {Priority(1): Fault.EARLY_UPDATE},
             "twice": {Priority(7): Fault.SECOND_UPDATE, Priority(1): Fault.FORGETS_UPDATES},
             "replaced": {Priority(0, incremental=True): Fault.MERGES_UPDATES},
             **{key: {Priority(6): Fault.URGENCY_UPDATES} for key in ("on", "on2")},
@@ -249,13 +299,16 @@ KINDS: Mapping[str, Kind] = {
     "parameters": _several(
         "parameters",
         Fault.MISREADS_PARAMETERS,
+        wholes=True,
         ties=Relation.IN_TURN,
-        basics=("urgency", "levels", "many"),
+        basics=("urgency", "patience", "levels", "many", "incremental", "fair"),
         broken=Fault.BREAKS_OFF,
         mistakes={
             "eight": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 7)},
             "minus": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 1, 7)},
             "letter": {Priority(each): Fault.NO_NUMBER for each in (0, 1, 7)},
+            "lines": {Priority(3, incremental=True): Fault.ONE_LINE, Priority(7): Fault.ONE_LINE},
+            "lines2": {Priority(3, incremental=True): Fault.ONE_LINE, Priority(7): Fault.ONE_LINE},
             "tight": {Priority(3, incremental=True): Fault.NO_SPACE, _USUAL: Fault.NO_SPACE},
             "unknown": {_USUAL: Fault.UNKNOWN_PARAMETER},
             "junk": {Priority(1): Fault.MALFORMED},
@@ -265,16 +318,41 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     # Requests on a connection that has been used count as the first ones. An update of an ended stream does no harm.
-    "used": _several("used", Fault.LATER_REQUESTS, broken=Fault.BREAKS_AT_UPDATE),
+    "used": _several(
+        "used",
+        Fault.LATER_REQUESTS,
+        basics=("urgency", "patience", "levels"),
+        broken=Fault.BREAKS_AT_UPDATE,
+        mistakes={"none": {Priority(0): Fault.STALE, Priority(7): Fault.STALE}},
+    ),
+    # The priorities of the origin's responses count, where they state one.
+    "response": _several(
+        "response",
+        Fault.MISREADS_RESPONSE,
+        basics=("urgency", "levels", "incremental"),
+        in_lab=True,
+        rule="RFC 9218, 8, leaves this to the intermediary",
+        mistakes={
+            "lowered": {Priority(1): Fault.IGNORES_RESPONSE},
+            "raised": {Priority(7): Fault.IGNORES_RESPONSE},
+            **{
+                key: {Priority(3, incremental=True): Fault.IGNORES_RESPONSE, Priority(5): Fault.REPLACES_BY_RESPONSE}
+                for key in ("kept", "kept2")
+            },
+            "turned": {Priority(1): Fault.IGNORES_RESPONSE, Priority(3, incremental=True): Fault.REPLACES_BY_RESPONSE},
+        },
+    ),
     # A late urgent resource overtakes, in every load of a connection.
     "late": Kind(
         question=Question.LATE,
+        in_lab=True,
         faults={
             "kept": {
                 Late.STARVED: Fault.STARVES,
                 Late.LOST: Fault.BUFFERS,
                 Late.LOST_LATER: Fault.ONLY_FIRST_LOAD,
                 Late.EXCEEDS: Fault.BUFFERS,
+                Several.ENDS_LATE: Fault.ENDS_LATE,
             }
         },
         basics=("urgency", "preemption", "used"),
@@ -319,9 +397,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     page: str = _DEFAULT
     lowat: Annotated[int, msgspec.Meta(ge=1, le=NO_LIMIT, description=f"1 to {NO_LIMIT}")] = _DEFAULT
     native: bool = _DEFAULT
-    late_by: str | None = _DEFAULT
+    late_by: Annotated[str, msgspec.Meta(description="a time such as 500ms, from 0ms to 60s")] | None = _DEFAULT
     needless_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**30, description=f"0 to {2**30}")] | None = _DEFAULT
-    tolerance: Annotated[float, msgspec.Meta(ge=0.0, le=0.5, description="0 to 0.5")] = _DEFAULT
+    tolerance: Annotated[float, msgspec.Meta(ge=0.0, le=0.5, description="a number from 0 to 0.5")] = _DEFAULT
     loads: Annotated[int, msgspec.Meta(ge=1, le=10, description="1 to 10")] = _DEFAULT
 
     def __post_init__(self) -> None:
@@ -338,13 +416,19 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         _ = self.late_by_ns
         if not set(self.row.parts) & set(dialect_of(self.dialect).parts):
             raise ValueError(
-                f"{self.dialect} changes no priority; allowed: a dialect with {' or '.join(self.row.parts)}"
+                f"{self.dialect} is not allowed in a check {self.kind}; allowed: a dialect with"
+                f" {' or '.join(self.row.parts)}"
             )
 
     @property
     def row(self) -> Kind:
         """The row of KINDS for the check."""
         return KINDS[self.kind]
+
+    @property
+    def rule(self) -> str | None:
+        """What RFC 9218 says of what must hold, where a server may do something else."""
+        return self.row.rule if self.must == next(iter(self.row.faults)) else None
 
     @property
     def late_by_ns(self) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from priolab.common.documents import check_document, write_document
-from priolab.common.errors import ScenarioError, StepFailed, TimedOut
+from priolab.common.errors import LabError, ScenarioError, StepFailed, TimedOut
 from priolab.common.exit_codes import exit_code
 from priolab.common.plural import counted
 from priolab.common.process.interruption import Interrupted, limited
@@ -19,7 +19,7 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import check_only
 from priolab.extras.gate import reports, runs
 from priolab.extras.gate.checks import DEFAULT, Expectations, read_expectations
-from priolab.extras.gate.judging import Result, Trials, judged
+from priolab.extras.gate.judging import Result, judged
 from priolab.extras.gate.seen import Seen
 from priolab.proxy.server import catalogue as servers
 from priolab.testbed import parsed_time_ns
@@ -32,7 +32,7 @@ KNOBS_ALLOWED = (
 
 _STEP = "gate"
 _SUMMARY = "GITHUB_STEP_SUMMARY"
-_URL = "https://"
+_URLS = ("https://", "http://")
 _IN_URLS = "://"
 
 
@@ -42,7 +42,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs="*",
         metavar="SERVER, URL or KNOB=VALUE",
-        help="a server as for the knob SERVER, or a running server's https://HOST[:PORT]/PATH, a resource of at least"
+        help="a server as for the knob SERVER, or a running server's https://HOST[:PORT]/PATH (http:// without"
+        " TLS), a resource of at least"
         f" 256 KiB; the knobs {', '.join(KNOBS_ALLOWED)}",
     )
     parser.add_argument("--program", metavar="PATH", help="a build of the server, as for the knob PROGRAM")
@@ -75,24 +76,35 @@ def gate(options: argparse.Namespace, report: Report) -> int:
     limit_s = parsed_time_ns("--limit", options.limit, "1s", "3600s") / 10**9
     beside = Report(aside=True) if options.json else report
     kept: dict[tuple[str, str], Seen] = {}
-    began_s, late = time.monotonic(), None
+    began_s = time.monotonic()
+    ended: LabError | None = None
+    unmade = None
     try:
         with limited(limit_s):
             _carry_out(target, expected, words, options, beside, kept)
     except Interrupted as interruption:
         if interruption.number != signal.SIGALRM:
             raise
-        late = TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time")
-    found = _result(target, expected, kept, began_s, over=late is not None)
-    if kept or late is None:
-        if options.json:
-            report.document(reports.document(found))
-        else:
-            for line in reports.lines(found):
-                report.say(line)
-        _write(found, options, beside)
-    if late is not None:
-        raise late
+        ended = TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time")
+        unmade = "the time was over"
+    except runs.NotStarted as error:
+        ended, unmade = error, "the server was not ready"
+    findings = judged(expected.check, kept, unmade=unmade)
+    found = Result(
+        target=target,
+        title=expected.title,
+        findings=findings,
+        took_s=time.monotonic() - began_s,
+        over=isinstance(ended, TimedOut),
+    )
+    if options.json:
+        report.document(reports.document(found))
+    else:
+        for line in reports.lines(found):
+            report.say(line)
+    _write(found, options, beside)
+    if isinstance(ended, TimedOut):
+        raise ended
     return exit_code(ok=found.passed)
 
 
@@ -105,7 +117,7 @@ def _carry_out(
     kept: dict[tuple[str, str], Seen],
 ) -> None:
     """Carries out the trials. kept: gets their observations. Raises LabError, FolderError."""
-    if target.startswith(_URL):
+    if target.startswith(_URLS):
         for name, value in words.items():
             raise ScenarioError(name, value, "no knob with a URL: the server runs already")
         runs.at_url(target, options.connect, options.ca, expected.check, report.say, kept)
@@ -138,10 +150,10 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
     if len(targets) > 1 or (targets and "SERVER" in knobs):
         given = [*targets, *([knobs["SERVER"]] if "SERVER" in knobs else [])]
         raise ScenarioError("SERVER", " ".join(given)[:200], "one server")
-    if targets and targets[0].startswith(_URL):
+    if targets and targets[0].startswith(_URLS):
         return targets[0], knobs
     if targets and _IN_URLS in targets[0]:
-        raise ScenarioError("URL", targets[0], f"{_URL}HOST[:PORT]/PATH")
+        raise ScenarioError("URL", targets[0], f"{_URLS[0]}HOST[:PORT]/PATH, or {_URLS[1]} for HTTP/2 without TLS")
     if targets:
         knobs["SERVER"] = targets[0]
     if not (knobs.get("SERVER") or knobs.get("PROGRAM")):
@@ -150,11 +162,6 @@ def split(words: Sequence[str], program: str | None) -> tuple[str, dict[str, str
         if "," in knobs.get(name, ""):
             raise ScenarioError(name, knobs[name], "one value with `priolab gate`")
     return knobs.get("PROGRAM") or knobs["SERVER"], knobs
-
-
-def _result(target: str, expected: Expectations, seen: Trials, began_s: float, *, over: bool) -> Result:
-    findings = judged(expected.check, seen, over=over)
-    return Result(target=target, title=expected.title, findings=findings, took_s=time.monotonic() - began_s, over=over)
 
 
 def _write(found: Result, options: argparse.Namespace, report: Report) -> None:

@@ -21,7 +21,33 @@ class Fault(StrEnum):
     STARVES = "starves", "a stream gets nothing although no other stream has bytes to send"
     FORGETS_UPDATES = "forgets updates", "a change of an open stream's priority has no effect"
     BUFFERS = "buffers", "the scheduler is right, but bytes chosen long before are sent first"
-    BY_STREAM_ID = "serves by stream id", "the stream with the smallest number is sent first, whatever its priority"
+    BY_STREAM_ID = (
+        "ignores priorities",
+        "streams come one after the other, as they were requested, whatever their priority",
+    )
+    LATE_CHOICE = "changes streams late", "a stream that has begun goes on for a while before a more urgent one comes"
+    AFTER_WINDOW = (
+        "forgets the urgency of a blocked stream",
+        "the order is right while windows are open, and does not depend on urgency once a stream's window was closed",
+    )
+    FIRST_REQUESTS = (
+        "knows only the first priorities",
+        "the first requests have their priorities, later ones the default",
+    )
+    LAST_REQUESTS = (
+        "knows only the last priorities",
+        "the last requests have their priorities, earlier ones the default",
+    )
+    BITS = "keeps only some bits of the urgency", "urgencies are those that are left when the highest bit is cut off"
+    TEXT = "compares the text of fields", "the order is that of the fields' texts, and not of their urgencies"
+    AGES = "favours what has waited", "a stream that has waited for long comes before a more urgent one"
+    SMALL_FIRST = "sends small responses first", "a small response comes before a more urgent one"
+    IMPATIENT = "serves less urgent streams in between", "some get bytes while a more urgent one waits"
+    ENDS_LATE = "ends streams late", "END_STREAM comes when bytes of less urgent streams have come after the last byte"
+    STALE = "keeps the priority of an ended stream", "a request without a field has the priority of an earlier stream"
+    ONE_LINE = "reads one line of the field", "two lines `priority` of a request are one list, and one of them counts"
+    REQUEUES = "moves a stream back when its window opens", "streams of one urgency come as their windows were opened"
+    UNORDERED = "keeps no order among several streams", "the order is right for two streams, and wrong for several"
     LOST_BY_RESET = "loses the priority after a RST_STREAM", "the order is right until the client resets a stream"
     MIXES_CONNECTIONS = "mixes up connections", "priorities of another connection count"
     ONLY_FIRST_LOAD = (
@@ -41,7 +67,6 @@ class Fault(StrEnum):
     URGENCY_WITHOUT_I = "ignores the urgency of incremental streams", "streams with i are sent as those of urgency 3"
     SHARES_INCREMENTAL = "shares among all incremental streams", "those of different urgencies share the window"
     PARTLY = "keeps the order in part", "two streams do not come in the order of their urgencies, and most of many do"
-    MISREADS = "misreads urgencies", "the order is wrong for some urgencies, and right for others"
     EARLY_UPDATE = "forgets updates before the request", "a PRIORITY_UPDATE that comes before its request has no effect"
     SECOND_UPDATE = "takes only the first update", "a second PRIORITY_UPDATE of a stream has no effect"
     MERGES_UPDATES = (
@@ -61,6 +86,12 @@ class Fault(StrEnum):
     MISREADS_PARAMETERS = "misreads unusual parameters", "the order is wrong with unknown or malformed parameters"
     BREAKS_OFF = "breaks off at unusual parameters", "the connection or a stream ends because of a malformed field"
     BREAKS_AT_UPDATE = "breaks off at an update", "the connection or a stream ends because of a PRIORITY_UPDATE"
+    IGNORES_RESPONSE = "ignores the response's priority", "the client's priority counts, and not that of the origin"
+    REPLACES_BY_RESPONSE = (
+        "takes only the response's priority",
+        "a parameter that the origin leaves out must keep the client's value, and has its default",
+    )
+    MISREADS_RESPONSE = "misreads the response's priority", "the order is wrong where the origin has given a priority"
     WAITS_FOR_BLOCKED = (
         "waits for a blocked stream",
         "other streams get nothing while the window of the most urgent one is closed",

@@ -16,16 +16,30 @@ Rules:
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from priolab.analysis.judgement.late import Late, is_starved, late_reply
 from priolab.analysis.judgement.order import Sharing, sharing, word
-from priolab.analysis.judgement.sequence import Pair, Priority, Relation, expected, mistakes_in, priorities_of
+from priolab.analysis.judgement.sequence import (
+    Competition,
+    Pair,
+    Priority,
+    Relation,
+    Whole,
+    bytes_before_end,
+    expected,
+    ignores_urgency,
+    mistakes_in,
+    priorities_of,
+    whole_mistake,
+)
 from priolab.analysis.loads.probe import Probe
 from priolab.client.dialects import Part
 from priolab.common.formats.events import Kind
 from priolab.experiments.commands.target import is_refused
 from priolab.experiments.scenario.stimuli import asked_by
-from priolab.extras.gate.checks import HOLDS, Check, Question, Several
+from priolab.extras.gate.checks import HOLDS, KINDS, Check, Question, Several
+from priolab.extras.gate.checks import Kind as Row
 from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.seen import Seen
 
@@ -92,18 +106,18 @@ Trials = Mapping[tuple[str, str], Seen]
 """The observations by the name of the check and the role of the trial."""
 
 
-def judged(checks: Sequence[Check], seen: Trials, *, over: bool = False) -> tuple[Finding, ...]:
+def judged(checks: Sequence[Check], seen: Trials, *, unmade: str | None = None) -> tuple[Finding, ...]:
     """Judges the checks. seen: an observation of every trial of every check that can be made.
 
-    over: True if the time was over before all of these were made.
+    unmade: why trials that can be made were not made; None if all were.
     """
     found: dict[str, Finding] = {}
 
     def finding(check: Check) -> Finding:
         if check.name not in found:
-            kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes else ())))
+            kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes or check.row.wholes else ())))
             basics = {kind: finding(basic) for kind in kinds if (basic := _basic(check, kind, checks)) is not None}
-            found[check.name] = _found(check, seen, checks, basics, over=over)
+            found[check.name] = _found(check, seen, checks, basics, unmade)
         return found[check.name]
 
     return tuple(map(finding, checks))
@@ -121,13 +135,13 @@ def _basic(check: Check, kind: str, checks: Sequence[Check]) -> Check | None:
 
 
 def _found(
-    check: Check, seen: Trials, checks: Sequence[Check], basics: Mapping[str, Finding], *, over: bool
+    check: Check, seen: Trials, checks: Sequence[Check], basics: Mapping[str, Finding], unmade: str | None
 ) -> Finding:
     trials = [seen.get((check.name, role)) for role, _ in check.trials()]
     made = [each for each in trials if each is not None]
-    if len(made) < len(trials):
-        reason = "the time was over" if over else "needs the lab's link, which a running server at a URL lacks"
-        return Finding(check=check, passed=None, reason=reason)
+    if len(made) < len(trials) and not any(each.failure for each in made):
+        absent = "needs the lab's link or origin, which a running server at a URL lacks"
+        return Finding(check=check, passed=None, reason=unmade or absent)
     hold = {kind for kind, finding in basics.items() if finding.passed}
     finding = _judged(check, made, checks, seen, hold)
     cause = next(
@@ -136,7 +150,7 @@ def _found(
     if finding.passed is False and not finding.error and cause is not None:
         reason = f"{finding.reason}; this follows from the failure of the check {cause.check.kind}"
         finding = replace(finding, reason=reason, faults=(), frames=(), follows=cause.check.name)
-    folders = tuple(each.folder for each in made if each.folder)
+    folders = tuple(each.folder for each in made if each.folder and each.events)
     return replace(finding, folders=folders, took_s=sum(each.took_s for each in made))
 
 
@@ -146,8 +160,10 @@ def _is_cause(basic: Finding, check: Check) -> bool:
         return False
     if basic.check.kind == "late":
         return Fault.STARVES in basic.faults
-    shares = Sharing.SHARED in HOLDS[check.must] or check.must == "even"
+    shares = Sharing.SHARED in HOLDS[check.must]
     in_turn = {Fault.BY_STREAM_ID, Fault.NO_PREEMPTION} & set(basic.faults)
+    if basic.check.kind == "patience" and not {Fault.AGES, Fault.STARVES} & set(basic.faults):
+        return False
     return basic.check.kind != _BASIC or not shares or bool(in_turn)
 
 
@@ -155,8 +171,8 @@ def _is_cause(basic: Finding, check: Check) -> bool:
 class _Answer:
     """The answer of a check's trials. word: a word of analysis/judgement. shown, load: the trial and load with proof.
 
-    faults: those that explain the answer, instead of the kind's.
-    by_id: True if the stream that was requested first always comes first.
+    faults: those that explain the answer, instead of the kind's. by_id: True if the stream that was requested first
+    always comes first. is_late: True if the stream asked for first came alone, once it had begun.
     """
 
     word: str
@@ -164,6 +180,7 @@ class _Answer:
     shown: Seen
     load: int = 1
     by_id: bool = False
+    is_late: bool = False
     faults: tuple[Fault, ...] = ()
 
 
@@ -175,9 +192,13 @@ def _judged(
         return _failed(check, failed, hold)
     if check.row.question is Question.LATE:
         reply = late_reply(made[0].loads, is_read=_BASIC in hold)
-        answered, reason = reply.word, reply.reason
+        answered: StrEnum = reply.word
+        reason = reply.reason
         if answered is Late.KEPT and (exceeded := _exceeded(check, made[0])):
             answered, reason = Late.EXCEEDS, f"{exceeded}; {reason}"
+        if reply.word is Late.KEPT and (size_bytes := _after_last_byte(made[0])) > _MOST_LATE_BYTES:
+            answered = Several.ENDS_LATE
+            reason = f"{size_bytes:,} bytes of other streams came between the last byte and END_STREAM; {reason}"
         answer = _Answer(word=answered, reason=reason, shown=made[0], load=reply.load)
     elif check.row.question is Question.SEVERAL:
         answer = _several(check, made[0], in_turn=_ARRIVAL in hold)
@@ -189,21 +210,63 @@ def _judged(
     ledger = answer.shown.ledger
     if answer.word in HOLDS[check.must]:
         return Finding(check=check, passed=True, reason=answer.reason, ledger=ledger)
-    fault = check.row.faults[check.must].get(answer.word)
-    if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
-        fault = None
-    wrong = _wrong_levels(check, checks, seen) if fault is Fault.IGNORES_URGENCY else None
-    if wrong is not None and wrong < _HALF:
-        fault = Fault.NO_PREEMPTION if answer.by_id and not wrong else Fault.PARTLY
-    elif fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
-        fault = Fault.BY_STREAM_ID
+    fault = _fault_of(check, answer, checks, seen, hold)
     return Finding(
         check=check,
         passed=False,
-        reason=answer.reason,
-        faults=answer.faults or ((fault,) if fault else ()),
+        reason="; ".join([answer.reason, *([check.rule] if check.rule else [])]),
+        faults=_fitting(answer.faults, fault) or ((fault,) if fault else ()),
         frames=tuple(answer.shown.frames(answer.load)),
         ledger=ledger,
+    )
+
+
+def _fitting(faults: Sequence[Fault], fault: Fault | None) -> tuple[Fault, ...]:
+    """Returns the faults that explain an answer. Without a fault for the whole, only waiting for long shows itself."""
+    return tuple(each for each in faults if fault is not None or each is Fault.AGES)
+
+
+def _fault_of(
+    check: Check, answer: _Answer, checks: Sequence[Check], seen: Trials, hold: Collection[str]
+) -> Fault | None:
+    """Returns the fault of a wrong answer without names of its own; None if what was seen does not show it."""
+    fault = check.row.faults[check.must].get(answer.word)
+    if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
+        return None
+    levels = _levels(check, checks, seen)
+    unasked = levels is not None and ignores_urgency(levels.competition, priorities_of(levels.page))
+    if check.kind == "levels" and unasked and _is_kept(check, checks, seen):
+        return Fault.AFTER_WINDOW
+    if check.row.offenders and levels is not None:
+        is_right = not levels.competition.wrong(priorities_of(levels.page), Relation.ANY)
+        return fault if is_right else None
+    if check.kind != _BASIC or fault is None:
+        return fault
+    if levels is not None and (shares := levels.competition.shares):
+        asked = priorities_of(levels.page)
+        wrong = len(levels.competition.wrong(asked, Relation.ANY)) / len(shares)
+        whole = _mistakes(levels.competition, asked, KINDS["levels"], levels, in_turn=_ARRIVAL in hold)
+        if whole and whole <= {*_WHOLES.values()}:
+            return whole.pop()
+        if fault is Fault.IGNORES_URGENCY and wrong < _HALF:
+            return Fault.NO_PREEMPTION if answer.by_id and not wrong else Fault.PARTLY
+    if fault is Fault.IGNORES_URGENCY and _is_kept(check, checks, seen):
+        return Fault.AFTER_WINDOW
+    if fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
+        return Fault.BY_STREAM_ID
+    if fault is Fault.SHARES and answer.is_late:
+        return Fault.LATE_CHOICE
+    return fault
+
+
+def _is_kept(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
+    """True if an urgent response that was late came first in page loads, in which windows are open."""
+    found = _basic(check, "late", checks)
+    observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
+    return any(
+        each.loads and late_reply(each.loads, is_read=True).word is Late.KEPT
+        for each in observed
+        if each is not None and not each.failure
     )
 
 
@@ -216,6 +279,12 @@ def _exceeded(check: Check, seen: Seen) -> str | None:
     if check.needless_bytes is not None and (needless := seen.oracle.inversion_bytes) > check.needless_bytes:
         return f"{needless:,} needless bytes came before it, and needless_bytes = {check.needless_bytes:,}"
     return None
+
+
+def _after_last_byte(seen: Seen) -> int:
+    """Returns the bytes of others before the end of an important resource's stream, after its last byte."""
+    last = [event for event in seen.events if event.load == seen.events[-1].load]
+    return max(bytes_before_end(last, each.name) for each in seen.page.important)
 
 
 def _failed(check: Check, failed: Seen, hold: Collection[str]) -> Finding:
@@ -242,7 +311,12 @@ def _order(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
         reason=f"{found}: {'; '.join(map(str, replies))}",
         shown=made[favoured.index(min(favoured))],
         by_id=all(_turns(probe) is Sharing.REQUESTED_FIRST for probe in probes),
+        is_late=all(len(probe.served) <= _FEW_TURNS for probe in probes),
     )
+
+
+_FEW_TURNS = 2
+"""A server that shares the window changes streams more often: one that chooses late changes once."""
 
 
 def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
@@ -259,30 +333,78 @@ def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
         reason = f"nothing was sent, though stream {_named(competition.stalled, seen)} was waiting with an open window"
         return _Answer(word=Several.STALLED, reason=reason, shown=seen)
     wrong = competition.wrong(asked, ties, tolerance=tolerance)
+    offended = competition.early(asked, _MOST_EARLY_BYTES) if row.offenders else []
+    wrong = list(dict.fromkeys([*wrong, *offended]))
     if not wrong:
         return _Answer(word=Several.IN_ORDER, reason=f"{len(asked)} streams in order", shown=seen)
-    found = mistakes_in(competition, asked, row.mistakes, Relation.FIRST if in_turn else Relation.ANY)
-    told = "; ".join(_pair(pair, competition.shares[pair], asked, seen, ties) for pair in wrong[:_PAIRS_TOLD])
+    found = _mistakes(competition, asked, row, seen, in_turn=in_turn)
+    if offended:
+        early = {_less_urgent(pair, asked) for pair in offended}
+        found |= {
+            fault for name, fault in row.offenders.items() if name in early and _is_shown(fault, name, competition)
+        }
+    told = "; ".join(_pair(pair, competition.share(pair), asked, seen, ties) for pair in wrong[:_PAIRS_TOLD])
     more = f"; and {len(wrong) - _PAIRS_TOLD} more pairs of streams" if len(wrong) > _PAIRS_TOLD else ""
     return _Answer(
-        word=_word(wrong, competition.shares, asked, ties),
+        word=_word(wrong, competition, asked, ties),
         reason=f"{told}{more}",
         shown=seen,
         faults=tuple(fault for fault in Fault if fault in found),
     )
 
 
+def _mistakes(
+    competition: Competition, asked: Mapping[str, Priority], row: Row, seen: Seen, *, in_turn: bool
+) -> set[Fault]:
+    """Returns the names of the mistakes in reading priorities that explain the order; none if they are unknown."""
+    names = mistakes_in(competition, asked, row.mistakes, Relation.FIRST if in_turn else Relation.ANY)
+    found = {fault for fault in Fault if fault in names}
+    if len(found) == 1 or not row.wholes:
+        return found
+    texts = {each.name: each.cue.text for each in seen.page.contents if each.cue}
+    whole = whole_mistake(competition, asked, texts, in_turn=in_turn)
+    return {_WHOLES[whole]} if whole else found
+
+
+_WHOLES = {
+    Whole.FIRST: Fault.FIRST_REQUESTS,
+    Whole.LAST: Fault.LAST_REQUESTS,
+    Whole.BITS: Fault.BITS,
+    Whole.TEXT: Fault.TEXT,
+}
+
+
+def _is_shown(fault: Fault, name: str, competition: Competition) -> bool:
+    """True if a stream that got bytes too early shows this fault: one that has waited for long had waited before."""
+    return (fault is Fault.AGES) is (competition.waited.get(name, 0) > _LONG_BYTES)
+
+
+_LONG_BYTES = 65_536
+"""A stream has waited for long if others got so many bytes before: eight steps of the window."""
+
+
+def _less_urgent(pair: Pair, asked: Mapping[str, Priority]) -> str:
+    return max(pair, key=lambda name: asked[name].urgency)
+
+
+_MOST_EARLY_BYTES = 12_288
+"""A stream that has to wait gets no more than this, one and a half steps of the window."""
+
+_MOST_LATE_BYTES = 131_072
+"""A stream ends before so many bytes of others have come after its last byte. Go's server, which learns late that a
+response has ended, lets some 50 KiB pass."""
+
 _PAIRS_TOLD = 2
 
 
-def _word(
-    wrong: Sequence[Pair], shares: Mapping[Pair, float], asked: Mapping[str, Priority], ties: Relation
-) -> Several:
+def _word(wrong: Sequence[Pair], competition: Competition, asked: Mapping[str, Priority], ties: Relation) -> Several:
     right = {pair: expected(pair, asked, ties) for pair in wrong}
-    if all(Relation.SHARED.fits(shares[pair]) for pair in wrong) and Relation.SHARED not in right.values():
+    if ties is Relation.FIRST and competition.as_opened(asked):
+        return Several.REOPENED
+    if all(Relation.SHARED.fits(competition.share(pair)) for pair in wrong) and Relation.SHARED not in right.values():
         return Several.ALL_SHARED
     opposite = {Relation.FIRST: Relation.SECOND, Relation.SECOND: Relation.FIRST}
-    if all(each in opposite and opposite[each].fits(shares[pair]) for pair, each in right.items()):
+    if all(each in opposite and opposite[each].fits(competition.share(pair)) for pair, each in right.items()):
         return Several.ALL_TURNED
     return Several.WRONG
 
@@ -328,14 +450,11 @@ def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
 _HALF = 0.5
 
 
-def _wrong_levels(check: Check, checks: Sequence[Check], seen: Trials) -> float | None:
-    """Returns which part of the pairs came wrong in the check `levels`; None without it.
+def _levels(check: Check, checks: Sequence[Check], seen: Trials) -> Seen | None:
+    """Returns the observation of the check `levels`; None without it.
 
     No stream that can go on has begun there before the others.
     """
     found = _basic(check, "levels", checks)
     observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
-    for each in observed:
-        if each is not None and each.failure is None and (shares := each.competition.shares):
-            return len(each.competition.wrong(priorities_of(each.page), Relation.ANY)) / len(shares)
-    return None
+    return next((each for each in observed if each is not None and each.failure is None), None)

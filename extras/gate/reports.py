@@ -1,6 +1,5 @@
 """The reports of a gate: lines for a terminal, JSON, JUnit XML, and a summary in Markdown. Pure."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -8,8 +7,8 @@ from xml.etree import ElementTree as ET
 from priolab.analysis.reports.markdown import Table
 from priolab.experiments.commands.printable import ended
 from priolab.extras.gate.judging import Finding, Result
+from priolab.extras.gate.seen import LOG
 
-_LOG = re.compile(r" \(log: [^)]*\)")
 _WORDS = {True: "pass", False: "FAIL", None: "not checked"}
 
 
@@ -22,6 +21,8 @@ def verdict(result: Result) -> str:
     beside = f"; {left} not checked" if left else ""
     word = "pass" if result.passed else "FAIL"
     hold = f"{good} of {len(made)} checks hold" if made else "no check could be made"
+    if made and all(each.error for each in made):
+        hold = "no check has a result"
     return f"{word}: {result.target}: {hold}{beside}{faults} ({result.took_s:.0f} s)"
 
 
@@ -32,7 +33,7 @@ def lines(result: Result) -> Iterator[str]:
     """
     told: dict[str, str] = {}
     for each in result.findings:
-        first = told.setdefault(_LOG.sub("", each.reason), each.check.name) if each.error else each.check.name
+        first = told.setdefault(LOG.sub("", each.reason), each.check.name) if each.error else each.check.name
         again = first != each.check.name
         text = f"no result, for the reason of the check {first}" if again else each.text
         yield f"{_WORDS[each.passed]:11}  {each.check.name}: {text}"

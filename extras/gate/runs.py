@@ -1,6 +1,6 @@
 """Carries out the trials of a gate: in the lab as runs of one experiment, and at a URL one probe after the other.
 
-1. A server at a URL has no link of the lab's, so trials that load a page over this link are not carried out there.
+1. A server at a URL has neither link nor origin of the lab's, so trials that need these are not carried out there.
 2. Probes at a URL are made one after the other: a server that mixes up connections would otherwise fail every check.
 """
 
@@ -22,6 +22,7 @@ from priolab.client.transport import Deadline, TransportFailed
 from priolab.common.errors import StepFailed
 from priolab.common.formats.events import Event
 from priolab.common.formats.reading import FolderError
+from priolab.common.process.program_logs import first_complaint
 from priolab.common.process.scratch import scratch_folder
 from priolab.experiments.commands.console import short
 from priolab.experiments.commands.target import Site, run_client
@@ -33,10 +34,18 @@ from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.gate.checks import Check
 from priolab.extras.gate.judging import Trials
-from priolab.extras.gate.seen import Seen
+from priolab.extras.gate.seen import LOG, Seen
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9
+_LONGER = 10
+"""A server at a URL that seems to have stopped may be busy. It is asked once more, with pauses that much longer."""
+
+_THE_FRONT = "the front ("
+
+
+class NotStarted(StepFailed):
+    """The server under test did not start, or never became ready. The run's folder is removed."""
 
 
 def request_of(checks: Iterable[Check], words: Mapping[str, str]) -> Request:
@@ -54,7 +63,7 @@ def request_of(checks: Iterable[Check], words: Mapping[str, str]) -> Request:
 
 
 def carry_out(request: Request, checks: Iterable[Check], progress: Progress, kept: dict[tuple[str, str], Seen]) -> None:
-    """Runs the experiment. Raises LabError, FolderError.
+    """Runs the experiment. Raises LabError, FolderError; NotStarted after the first run without a server.
 
     kept: gets the observation of each trial when its run has ended, so that these are there after an interruption.
     """
@@ -73,7 +82,13 @@ def carry_out(request: Request, checks: Iterable[Check], progress: Progress, kep
         progress.ended(run, status, reason)
         name, role, trial = trials[run]
         with contextlib.suppress(FolderError):  # the run left nothing
-            kept[name, role] = seen_in(load_run(folders[run]), trial, None)
+            kept[name, role] = seen = seen_in(load_run(folders[run]), trial, None)
+            if seen.failure and not seen.events and seen.failure.startswith(_THE_FRONT):
+                logs = (folders[run] / "front" / file for file in ("output.log", "error.log"))
+                said = first_complaint(logs)
+                reason = LOG.sub("", seen.failure) + (f"; it said: {said[0]}" if said else "")
+                kept[name, role] = replace(seen, failure=reason)
+                raise NotStarted(_STEP, reason)
 
     path = run_experiment(request, replace(progress, begun=begun, ended=ended))
     made = {(name, role): f"{path}/{run}" for run, (name, role, _) in trials.items()}
@@ -147,12 +162,16 @@ def at_url(
         raise StepFailed(_STEP, str(error)) from None
     deadline = Deadline(time.monotonic_ns() + _LIMIT_NS, "the gate")
     with scratch_folder("priolab-probe-") as scratch:
-        for check in checks:
+        for check in (each for each in checks if not each.row.in_lab):
             for role, trial in check.trials():
-                if trial.plan is PlanKind.PROBE:
+                with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                    seen = _probed(site, trial, Path(folder), deadline)
+                if seen.failure is None and seen.page.is_sequence and seen.competition.stalled:
+                    patient = replace(site, steps=replace(site.steps, quiet_ns=_LONGER * site.steps.quiet_ns))
                     with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                        kept[check.name, role] = _probed(site, trial, Path(folder), deadline)
-                    tell(f"{check.name}, {role}: {kept[check.name, role].failure or 'seen'}")
+                        seen = _probed(patient, trial, Path(folder), deadline)
+                kept[check.name, role] = seen
+                tell(f"{check.name}, {role}: {kept[check.name, role].failure or 'seen'}")
 
 
 def _probed(site: Site, trial: Trial, folder: Path, deadline: Deadline) -> Seen:

@@ -1,5 +1,6 @@
 """The observation of a trial, and its frames in words. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,9 @@ from priolab.common.formats.page import Page
 from priolab.common.formats.run import OracleRecord, OtherBytes
 from priolab.common.packets import RECORD_BYTES
 from priolab.experiments.commands.trial import Trial
+
+LOG = re.compile(r" \(log: [^)]*\)")
+"""The part of a reason that names a run's log."""
 
 _TURNS_SHOWN = 6
 _TOLD = ("request-sent", "priority-sent", "disturbed", "reset", "goaway")
@@ -65,7 +69,7 @@ class Seen:
         if not events:
             return []
         began_ns = events[0].t_ns
-        runs = list(_runs(events))
+        runs = list(_runs(events[self._first_step(events) :]))
         told = [(event.t_ns, _told(event)) for event in events if event.kind in _TOLD]
         told += [(run[0].t_ns, _of_run(run)) for run in runs[:_TURNS_SHOWN]]
         told.sort(key=lambda line: line[0])
@@ -75,6 +79,11 @@ class Seen:
         if steps := sum(event.kind == "window-opened" for event in events):
             lines.append(f"            the client opened its windows {steps} times")
         return lines
+
+    def _first_step(self, events: Sequence[Event]) -> int:
+        """Returns where the events of a probe of several streams begin in which the server has a choice."""
+        steps = (n for n, each in enumerate(events) if each.kind == "window-opened" and each.stream_id is None)
+        return next(steps, 0) if self.page.is_sequence else 0
 
 
 def _of_run(run: Sequence[Event]) -> str:

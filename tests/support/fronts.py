@@ -51,6 +51,7 @@ def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSett
         log=folder / "error.log",
         output=folder / "output.log",
         modules=modules_of(server),
+        listener=server.listens,
     )
     return replace(usual, **other)
 

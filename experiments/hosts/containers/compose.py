@@ -77,6 +77,7 @@ class Compose(HostKernel):
         check_edition(server)
         if not server.in_images:
             lack = "the images have packages of Debian only" if server.over_tcp else "the client's image has no QUIC"
+            lack = lack if server.tls else "the front's container is asked over TLS whether it is ready"
             raise Unavailable(f"SERVER={scenario.server} with FABRIC=compose", lack, "use FABRIC=virtual or netns")
 
     def shapers(self) -> Sequence[tuple[Shaper, str | None]]:

@@ -68,7 +68,7 @@ class ComposeOverride:
             "origin": {"environment": {"ACCESS_LOG": str(INSIDE.origin / "access.jsonl")}},
             "front": {
                 "command": ["python3", "-m", "priolab.proxy", str(INSIDE.asked / "front.json")],
-                "environment": {"CA": str(certificates_in(INSIDE.asked).ca)},
+                "environment": {**self._scenario.front.variables, "CA": str(certificates_in(INSIDE.asked).ca)},
             },
             "gauge": {"cap_add": gauge_needs},
             **{service: self._tap(place) for place, service in TAPS.items()},

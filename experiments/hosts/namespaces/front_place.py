@@ -19,6 +19,7 @@ from priolab.netem.link_probe import NearEnd, respond
 from priolab.proxy.front import Front, Start
 from priolab.proxy.live_socket import choose_congestion_control
 from priolab.proxy.readiness import NotReady
+from priolab.proxy.server import CALLERS
 from priolab.testbed import Namespace, Network, Wire, end_settings
 
 _FAR_END_S = 5.0
@@ -28,11 +29,15 @@ _PASSED_ON = ("HOME", "LANG", "TMPDIR")
 def _environment(front: Front, *, users: bool) -> Mapping[str, str]:
     """Returns the environment of a front's server. The lab's server does not get all of the user's variables.
 
+    A user's server gets all variables of this process, and those of the caller that its server.toml names. In a guest
+    these differ.
+
     OpenSSL mixes addresses of its own memory into its random numbers, and these depend on the length of the
     environment. So the user's PATH and the path of the checkout would change what the server sends.
     """
     passed_on = os.environ if users or front.settings.server.own else _PASSED_ON
-    return {name: os.environ[name] for name in passed_on if name in os.environ}
+    known = {name: os.environ[name] for name in passed_on if name in os.environ and name != CALLERS}
+    return {**known, **front.settings.server.variables}
 
 
 @contextmanager

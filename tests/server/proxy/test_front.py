@@ -233,10 +233,10 @@ def test_readiness_gives_up_after_its_deadline(tmp_path: Path) -> None:
 
 
 def test_a_front_that_does_not_speak_as_it_must(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error of OpenSSL is preceded by its meaning for a front: no TLS, or no h2 in ALPN."""
+    """The error is preceded by what the front speaks instead of TLS, or that of OpenSSL by its meaning."""
     with running_origin(tmp_path / "access.jsonl") as port:
         told = _refusal(tmp_path, f"127.0.0.1:{port}", port)
-        assert re.match(r"not ready at \S+: the front does not speak TLS: .*wrong version number", told)
+        assert re.match(r"not ready at \S+: the front speaks HTTP/1.1 without TLS: .*wrong version number", told)
 
         def refuse(*_: object) -> str:
             raise ssl.SSLError(1, "[SSL] tlsv1 alert no application protocol (_ssl.c:1006)")

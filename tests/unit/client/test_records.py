@@ -25,6 +25,15 @@ def test_a_record_carries_both_its_times_and_its_end() -> None:
     assert splitter.received_bytes == 40
 
 
+def test_a_stream_without_tls() -> None:
+    """What is fed at once is passed on at once, with its position."""
+    splitter = RecordSplitter(tls=False)
+    first, second = [*splitter.feed(b"ab", 100), *splitter.feed(b"c", 200)]
+    assert first == Record(data=b"ab", end_bytes=2, started_ns=100, received_ns=100)
+    assert second == Record(data=b"c", end_bytes=3, started_ns=200, received_ns=200)
+    assert (splitter.missing_bytes, splitter.has_begun) == (0, False)
+
+
 def test_a_record_that_begins_with_a_packet_begins_then() -> None:
     """A record that begins with a packet has the packet's time, not that of the previous record's end."""
     splitter = RecordSplitter()

@@ -9,7 +9,7 @@ from priolab.client.dialects import HEADER
 from priolab.client.flow_control_probe import PARKED_BYTES, WIDE_BYTES, Opening
 from priolab.client.http2.engine import Http2Engine
 from priolab.client.plan import STEPS
-from priolab.client.sequence_probe import SequenceValve, Turn
+from priolab.client.sequence_probe import _MOST_IDLE, SequenceValve, Turn
 from priolab.common.formats.page import Cue, Page, Resource
 from tests.unit.client.plans import plan_of
 
@@ -57,7 +57,7 @@ def test_a_front_that_sends_nothing() -> None:
     """The connection's window does not grow then. After some steps of this kind, all windows open."""
     valve, streams = stepping(Cue())
     valve.turn(streams, begun=True, left_bytes=0)
-    turns = [valve.turn(streams, begun=True, left_bytes=_STEP) for _ in range(13)]
+    turns = [valve.turn(streams, begun=True, left_bytes=_STEP) for _ in range(_MOST_IDLE + 1)]
     assert all(turn.openings == (Opening(None, 0),) for turn in turns[:-1])
     assert turns[-1].openings == (Opening(1, WIDE_BYTES), Opening(3, WIDE_BYTES), Opening(None, WIDE_BYTES))
 

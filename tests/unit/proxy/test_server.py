@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priolab.proxy.server import SUITES, catalogue, server_of, with_config
+from priolab.proxy.server import CALLERS, SUITES, catalogue, server_of, with_config
 
 ENTRY = """\
 program = "./server"
@@ -111,6 +111,27 @@ def test_a_copy_of_a_servers_folder(tmp_path: Path) -> None:
     assert server_of(str(copy)).native == catalogue()["nginx"].native
 
 
+def test_a_server_without_tls(tmp_path: Path) -> None:
+    """It listens for HTTP/2 without TLS; a copy of a server of the catalogue has its own setting for this."""
+    copy = tmp_path / "mine"
+    shutil.copytree(catalogue()["nginx"].folder, copy)
+    (copy / "server.toml").write_text("tls = false\n" + (copy / "server.toml").read_text())
+    found = server_of(str(copy))
+    assert found.listener.levels[found.listens] == catalogue()["nginx"].listener.levels["h2c"]
+    assert not found.in_images
+    assert catalogue()["nginx"].listens == "tls"
+
+
+def test_the_callers_variables(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are named and set; in a guest the caller's come before the guest's own."""
+    (folder / "server.toml").write_text('env = ["ONE", "TWO", "NONE"]\n' + (folder / "server.toml").read_text())
+    for name, value in {"ONE": "1", "TWO": "2", "OTHER": "3"}.items():
+        monkeypatch.setenv(name, value)
+    assert server_of(str(folder)).variables == {"ONE": "1", "TWO": "2"}
+    monkeypatch.setenv(CALLERS, '{"ONE": "a b"}')
+    assert server_of(str(folder)).variables == {"ONE": "a b", "TWO": "2"}
+
+
 def _without(word: str) -> Callable[[str], str]:
     return lambda text: "".join(line for line in text.splitlines(keepends=True) if not line.startswith(word))
 
@@ -127,6 +148,15 @@ def _without(word: str) -> Callable[[str], str]:
             r"\[native\] maybe is unknown; the fields are name, off",
         ),
         (lambda text: text + "[native]\noff = {a = 1}\n", r"\[native\] off = .* allowed: a table of texts"),
+        (
+            lambda text: text + 'tls = false\nprotocol = "h3"\n',
+            "tls = false is not allowed with protocol = 'h3'; allowed: t",
+        ),
+        (lambda text: text + "tls = false\n[listener]\ntls = {}\n", r"\[listener\] lacks h2c, although tls = false$"),
+        (
+            lambda text: text + 'env = ["A=B"]\n',
+            r"env = \['A=B'\] is not allowed; allowed: a list of names of variables$",
+        ),
         (lambda text: text + "native = 3\n", "native = 3 is not allowed; allowed: a table$"),
         (lambda text: text + 'protocol = "h4"\n', "protocol = 'h4' is not allowed; allowed: h2 or h3$"),
         (

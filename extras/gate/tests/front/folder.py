@@ -19,10 +19,21 @@ scheduling = "strict: RFC 9218"
 
 
 def front_folder(
-    path: Path, fault: Fault = Fault.NONE, *, python: str = sys.executable, lab: Path | str = IMPORTED_FROM
+    path: Path,
+    fault: Fault = Fault.NONE,
+    *,
+    python: str = sys.executable,
+    lab: Path | str = IMPORTED_FROM,
+    more: str = "",
 ) -> Path:
-    """Make a server's folder with the front that has this fault. python, lab: the interpreter, and the lab's folder."""
+    """Make a server's folder with the front that has this fault.
+
+    python, lab: the interpreter, and the lab's folder. more: further lines of its server.toml, such as `tls = false`.
+    """
     path.mkdir()
-    (path / "front.json").write_text((_HERE / "front.json").read_text().replace("none", fault))
-    (path / "server.toml").write_text(_ENTRY.format(python=json.dumps(python), tree=lab, server=_SERVER))
+    config = (_HERE / "front.json").read_text().replace("none", fault)
+    if "tls = false" in more:
+        config = config.replace('"tls": true', '"tls": false')
+    (path / "front.json").write_text(config)
+    (path / "server.toml").write_text(_ENTRY.format(python=json.dumps(python), tree=lab, server=_SERVER) + more)
     return path

@@ -49,40 +49,58 @@ NAMES: Mapping[Fault, Named] = {
     Fault.SHARES_EQUALS: Named.SHARES_EQUALS,
     Fault.LAST_FIRST: Named.LAST_FIRST,
     Fault.UNFAIR: Named.UNFAIR,
-    Fault.FEW_STREAMS: Named.MANY,
+    Fault.FEW_STREAMS: Named.FIRST_REQUESTS,
     Fault.NO_PREEMPTION: Named.NO_PREEMPTION,
     Fault.LATER_REQUESTS: Named.LATER_REQUESTS,
     Fault.INCREMENTAL_LAST: Named.INCREMENTAL_LAST,
     Fault.NO_SPACE: Named.NO_SPACE,
     Fault.BREAKS_AT_ENDED: Named.BREAKS_AT_UPDATE,
     Fault.FIRST_CONNECTION: Named.MIXES_CONNECTIONS,
+    Fault.IGNORES_RESPONSE: Named.IGNORES_RESPONSE,
+    Fault.REPLACES_BY_RESPONSE: Named.REPLACES_BY_RESPONSE,
+    Fault.BITS: Named.BITS,
+    Fault.TEXT: Named.TEXT,
+    Fault.AGES: Named.AGES,
+    Fault.SMALL_FIRST: Named.SMALL_FIRST,
+    Fault.ENDS_LATE: Named.ENDS_LATE,
+    Fault.STALE: Named.STALE,
+    Fault.ONE_LINE: Named.ONE_LINE,
+    Fault.REQUEUES: Named.REQUEUES,
+    Fault.LATE_CHOICE: Named.LATE_CHOICE,
+    Fault.AFTER_WINDOW: Named.AFTER_WINDOW,
+    Fault.FOUR: Named.UNORDERED,
+    Fault.FIELD_FIRST: Named.EARLY_UPDATE,
 }
 """The name under which the gate must report each planted fault."""
 
 
-ALL: tuple[Check, ...] = read_expectations(DEFAULT).check
-"""The checks of the gate's own expectations."""
+ALL: tuple[Check, ...] = (*read_expectations(DEFAULT).check, Check(kind="response"))
+"""The checks of the gate's own expectations, and the one that must be asked for."""
 
 _BASIC = ("urgency", "incremental")
 _KINDS: Mapping[str, tuple[Fault, ...]] = {
-    "late": (Fault.STARVES, Fault.BUFFERS, Fault.ONLY_FIRST_LOAD),
+    "late": (Fault.STARVES, Fault.BUFFERS, Fault.ONLY_FIRST_LOAD, Fault.AFTER_WINDOW, Fault.ENDS_LATE),
     "update": (Fault.FORGETS_UPDATES,),
     "reset": (Fault.LOST_BY_RESET,),
     "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),
     "levels": (
         *(Fault.ZERO_IS_DEFAULT, Fault.SEVEN_IS_DEFAULT, Fault.DEFAULT_IS_ZERO, Fault.DEFAULT_IS_SEVEN),
         *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION, Fault.INCREMENTAL_LAST),
+        *(Fault.BITS, Fault.FOUR),
     ),
-    "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES),
+    "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES, Fault.FIELD_FIRST),
     "parameters": (
         *(Fault.CLAMPS, Fault.NO_NUMBER, Fault.UNKNOWN_PARAMETER, Fault.LENIENT, Fault.ITS_PARAMETERS),
         *(Fault.NO_SPACE, Fault.FALSE_IS_TRUE, Fault.NUMBER_IS_TRUE, Fault.BREAKS_OFF),
+        *(Fault.ONE_LINE, Fault.TEXT),
     ),
     "blocked": (Fault.WAITS_FOR_BLOCKED, Fault.FORGETS_BLOCKED),
-    "arrival": (Fault.SHARES_EQUALS, Fault.LAST_FIRST),
+    "arrival": (Fault.SHARES_EQUALS, Fault.LAST_FIRST, Fault.REQUEUES),
+    "patience": (Fault.AGES, Fault.SMALL_FIRST),
     "fair": (Fault.UNFAIR,),
     "many": (Fault.FEW_STREAMS,),
-    "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED),
+    "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED, Fault.STALE),
+    "response": (Fault.IGNORES_RESPONSE, Fault.REPLACES_BY_RESPONSE),
 }
 _OWN: Mapping[Fault, str] = {fault: kind for kind, faults in _KINDS.items() for fault in faults}
 """For each fault that the basic checks do not find, the kind of the check that does."""
@@ -98,7 +116,9 @@ def few_checks(fault: Fault) -> tuple[Check, ...]:
     kinds = [*_BASIC, _OWN.get(fault, _BASIC[0])]
     for kind in kinds:
         kinds += (
-            each for each in (*KINDS[kind].basics, *(["arrival"] if KINDS[kind].mistakes else [])) if each not in kinds
+            each
+            for each in (*KINDS[kind].basics, *(["arrival"] if KINDS[kind].mistakes or KINDS[kind].wholes else []))
+            if each not in kinds
         )
     return tuple(each for each in ALL if fault is Fault.NONE or each.kind in kinds)
 

@@ -85,6 +85,31 @@ class Fault(StrEnum):
     """A PRIORITY_UPDATE of a stream that has ended ends the connection."""
     FIRST_CONNECTION = "first-connection"
     """The priorities of all connections are in one table, and the first one for a number stays."""
+    IGNORES_RESPONSE = "ignores-response"
+    """The field `priority` of a response does not count."""
+    REPLACES_BY_RESPONSE = "replaces-by-response"
+    BITS = "bits"
+    TEXT = "text"
+    """The texts of the fields are compared."""
+    AGES = "ages"
+    """A stream that was passed over 32 times is one step more urgent."""
+    SMALL_FIRST = "small-first"
+    ENDS_LATE = "ends-late"
+    """END_STREAM has a frame of its own, behind all DATA."""
+    STALE = "stale"
+    """A request without the field has the priority of the last stream that ended."""
+    ONE_LINE = "one-line"
+    """Of several lines of the field the first one counts."""
+    REQUEUES = "requeues"
+    """A stream whose window opens goes behind those of its urgency."""
+    LATE_CHOICE = "late-choice"
+    """A stream is chosen for sixteen frames."""
+    AFTER_WINDOW = "after-window"
+    """A stream that was blocked once has the usual urgency."""
+    FOUR = "four"
+    """Only four streams at a time take part."""
+    FIELD_FIRST = "field-first"
+    """The field of a request counts, and not a PRIORITY_UPDATE that came before it."""
     BUFFERS_LITTLE = "buffers-little"
     """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
@@ -127,6 +152,8 @@ class Priority:
             given = _READ[fault, urgency]
         if fault is Fault.NO_NUMBER and urgency.isalpha():
             given = 0
+        if fault is Fault.BITS:
+            given &= 3
         if fault is Fault.THREE_LEVELS:
             given = 2 if given < _USUAL_URGENCY else 4 if given > _USUAL_URGENCY else given
         trues = {Fault.FALSE_IS_TRUE: ("?0",), Fault.NUMBER_IS_TRUE: ("1",)}.get(fault, ())
@@ -157,6 +184,13 @@ class Scheduler:
     _changed: set[int] = field(default_factory=set)
     _blocked: Counter[int] = field(default_factory=Counter)
     _current: int | None = None
+    _passed: Counter[int] = field(default_factory=Counter)
+    _texts: dict[int, str] = field(default_factory=dict)
+    _places: dict[int, int] = field(default_factory=dict)
+    _last: Priority = USUAL
+    _run: int = 0
+    small: set[int] = field(default_factory=set)
+    ending: set[int] = field(default_factory=set)
 
     @property
     def _table(self) -> dict[int, Priority]:
@@ -164,6 +198,10 @@ class Scheduler:
 
     def opened(self, stream_id: int, text: str | None) -> None:
         """Notes a request. text: the value of its header field `priority`. Raises ValueError, as Priority.of."""
+        self.window_opened(stream_id)
+        self._texts[stream_id] = text or "u=3"
+        if self.fault is Fault.STALE and text is None:
+            self._table[stream_id] = self._last
         self._counts[stream_id] = min((self._counts[each] for each in self._open), default=0)
         self._open.add(stream_id)
         self._had_company = self._had_company or len(self._open) > 1
@@ -175,8 +213,18 @@ class Scheduler:
             return
         if self.fault is Fault.FIRST_CONNECTION and stream_id in self._table:
             return
-        if text is not None:
+        if text is not None and (stream_id not in self._changed or self.fault is Fault.FIELD_FIRST):
             self._table[stream_id] = Priority.of(text, self.fault)
+
+    def window_opened(self, stream_id: int) -> None:
+        """Notes that a stream's window was opened further, or that the stream is new."""
+        self._places[stream_id] = len(self._places) + max(self._places.values(), default=0)
+
+    def answered(self, stream_id: int, text: str) -> None:
+        """Notes the value of the field `priority` of a response. What it leaves out keeps the client's value."""
+        if self.fault is not Fault.IGNORES_RESPONSE:
+            base = None if self.fault is Fault.REPLACES_BY_RESPONSE else self._table.get(stream_id)
+            self._table[stream_id] = Priority.of(text, self.fault, base)
 
     def updated(self, stream_id: int, text: str) -> None:
         """Notes a PRIORITY_UPDATE frame."""
@@ -189,6 +237,7 @@ class Scheduler:
                 raise ValueError(stream_id)
             return
         self._changed.add(stream_id)
+        self._texts[stream_id] = text
         base = self._table.get(stream_id) if self.fault is Fault.MERGES_UPDATES else None
         self._table[stream_id] = Priority.of(text, self.fault, base)
 
@@ -202,7 +251,7 @@ class Scheduler:
         """Notes the end of a stream."""
         self._has_ended = True
         self._open.discard(stream_id)
-        self._own.pop(stream_id, None)
+        self._last = self._own.pop(stream_id, USUAL)
         if not self._open and self._had_company:
             self._first_is_over = True
 
@@ -217,6 +266,10 @@ class Scheduler:
             return self._current
         if self.fault is Fault.BY_WEIGHT and ready:
             return min(ready, key=lambda each: self._counts[each] * (self._urgency(each) + 1))
+        if self.fault is Fault.LATE_CHOICE and self._current in ready and self._run % 16:
+            return self._current
+        if self.fault is Fault.FOUR:
+            ready = [each for each in ready if each in sorted(self._open)[:4]]
         candidates = self._most_urgent(ready)
         if self.fault is Fault.STARVES and ready:
             first = self._urgency(min(self._open, key=self._urgency))
@@ -227,6 +280,8 @@ class Scheduler:
             return None
         one_by_one = [each for each in candidates if not self._is_incremental(each)]
         if one_by_one and self.fault is not Fault.SHARES_EQUALS:
+            if self.fault is Fault.REQUEUES:
+                return min(one_by_one, key=lambda each: self._places[each])
             return max(one_by_one) if self.fault is Fault.LAST_FIRST else min(one_by_one)
         if self.fault is Fault.UNFAIR and self._turn % 4:
             return min(candidates)
@@ -235,6 +290,8 @@ class Scheduler:
     def served(self, stream_id: int, blocked: Collection[int] = ()) -> None:
         """Notes that a frame of the stream was chosen, so that other incremental streams have their turn."""
         self._turn += 1
+        self._run = self._run + 1 if stream_id == self._current else 1
+        self._passed.update(self._open - {stream_id})
         self._served[stream_id] = self._turn
         self._counts[stream_id] += 1
         self._current = stream_id
@@ -249,8 +306,16 @@ class Scheduler:
         found = self._table.get(stream_id, Priority.of("", self.fault)).urgency
         if self.fault is Fault.FORGETS_BLOCKED and self._blocked[stream_id] > _LONG:
             return _LAST
-        if self.fault is Fault.IGNORES_URGENCY:
+        if self.fault is Fault.IGNORES_URGENCY or (self.fault is Fault.AFTER_WINDOW and self._blocked[stream_id]):
             return _USUAL_URGENCY
+        if self.fault is Fault.TEXT:
+            return int.from_bytes(self._texts[stream_id].encode()[:8].ljust(8, b"\0"))
+        if self.fault is Fault.AGES:
+            return max(0, found - self._passed[stream_id] // _LONG)
+        if stream_id in self.ending:
+            return _LAST
+        if self.fault is Fault.SMALL_FIRST and stream_id in self.small:
+            return -1
         if self.fault is Fault.INCREMENTAL_LAST and self._is_incremental(stream_id):
             return _LAST
         return -found if self.fault is Fault.INVERTS else found

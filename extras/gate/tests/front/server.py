@@ -1,6 +1,6 @@
 """`python -m priolab.extras.gate.tests.front.server CONFIG`: a TLS front for HTTP/2, for tests of the gate.
 
-CONFIG: front.json, with its placeholders filled in.
+CONFIG: front.json, with its placeholders filled in. The variable FRONT_FAULT has a fault instead of that of the file.
 
 Rules:
 1. One thread does everything. It waits with epoll, which reports a socket as writable only if the kernel wants more
@@ -25,7 +25,7 @@ from typing import Any
 import h11
 from h2.config import H2Configuration
 from h2.connection import H2Connection
-from h2.events import RequestReceived, StreamReset, UnknownFrameReceived
+from h2.events import RequestReceived, StreamReset, UnknownFrameReceived, WindowUpdated
 from h2.exceptions import ProtocolError
 
 from priolab.extras.gate.tests.front.scheduler import Fault, Priority, Scheduler
@@ -34,7 +34,8 @@ _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
 _AHEAD_BYTES = {Fault.BUFFERS: 2**20, Fault.BUFFERS_LITTLE: 2**17}
-_LISTENERS = 128
+_LISTENERS, _FEW_BYTES = 128, 16_384
+_PASSED_ON = (b"content-type", b"content-length", b"priority")
 _LAST_FRAME = 20
 
 
@@ -60,7 +61,7 @@ class Response:
             self._http.receive_data(self._socket.recv(_READ_BYTES))
         while (event := self._http.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
             if isinstance(event, h11.Response):
-                kept = [(k.decode(), v.decode()) for k, v in event.headers if k in (b"content-type", b"content-length")]
+                kept = [(k.decode(), v.decode()) for k, v in event.headers if k in _PASSED_ON]
                 self.headers = [(":status", str(event.status_code)), *kept]
             elif isinstance(event, h11.Data):
                 self.data += event.data
@@ -83,7 +84,9 @@ class Connection:
     def __init__(self, front: "Front", plain: socket.socket) -> None:
         self._front, self._socket = front, plain
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = front.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls: ssl.SSLObject | None = None
+        if front.context is not None:
+            self._tls = front.context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._http = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
         self._scheduler = Scheduler(front.fault, front.shared)
         self._responses: dict[int, Response] = {}
@@ -113,12 +116,17 @@ class Connection:
         data = self._socket.recv(_READ_BYTES)
         if not data:
             raise ConnectionResetError
+        if not self._secured:
+            self._http.initiate_connection()
+        if self._tls is None:
+            self._secured = True
+            self._receive(data)
+            return
         self._incoming.write(data)
         try:
             if not self._secured:
                 self._tls.do_handshake()
                 self._secured = True
-                self._http.initiate_connection()
             while plaintext := self._tls.read(_READ_BYTES):
                 self._receive(plaintext)
         except ssl.SSLWantReadError:
@@ -129,11 +137,15 @@ class Connection:
             match event:
                 case RequestReceived(stream_id=int(stream_id), headers=list(headers)):
                     named = {str(name): str(value) for name, value in headers}
-                    self._scheduler.opened(stream_id, named.get("priority"))
+                    lines = [str(value) for name, value in headers if str(name) == "priority"]
+                    lines = lines[:1] if self._front.fault is Fault.ONE_LINE else lines
+                    self._scheduler.opened(stream_id, ", ".join(lines) if lines else None)
                     path, host = named[":path"], named.get(":authority", "front")
                     response = Response(self._front.loop, self._front.origin, path, host)
                     response.wanted = lambda: self._ready(0)
                     self._responses[stream_id] = response
+                case WindowUpdated(stream_id=int(stream_id)) if stream_id in self._responses:
+                    self._scheduler.window_opened(stream_id)
                 case StreamReset(stream_id=int(stream_id)):
                     self._scheduler.was_reset(stream_id)
                     if stream_id in self._responses:
@@ -165,7 +177,7 @@ class Connection:
 
     def _encrypt(self) -> None:
         if self._secured and (plaintext := self._http.data_to_send()):
-            self._tls.write(plaintext)
+            (self._tls or self._outgoing).write(plaintext)
         self._left += self._outgoing.read()
 
     def _begin_responses(self) -> None:
@@ -173,6 +185,10 @@ class Connection:
             if response.headers and not response.has_headers:
                 response.has_headers = True
                 self._http.send_headers(stream_id, response.headers)
+                if int(dict(response.headers).get("content-length", _FEW_BYTES)) < _FEW_BYTES:
+                    self._scheduler.small.add(stream_id)
+                if priority := dict(response.headers).get("priority"):
+                    self._scheduler.answered(stream_id, priority)
 
     def _room(self, stream_id: int) -> int:
         """Returns how many bytes of a stream can be sent now; an end without data counts as one."""
@@ -204,6 +220,9 @@ class Connection:
         piece = bytes(response.data[: self._room(stream_id)])
         del response.data[: len(piece)]
         is_last = response.ended and not response.data
+        if self._front.fault is Fault.ENDS_LATE and is_last and piece:
+            is_last = False
+            self._scheduler.ending.add(stream_id)
         self._http.send_data(stream_id, piece, end_stream=is_last)
         self._frames += 1
         if self._front.fault is Fault.DIES and self._frames == _LAST_FRAME:
@@ -219,14 +238,16 @@ class Front:
     """The front: its listener, and the loop of all its sockets."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self.fault = Fault(config["fault"])
+        self.fault = Fault(os.environ.get("FRONT_FAULT", config["fault"]))
         self.shared: dict[int, Priority] = {}
         host, _, port = config["origin"].rpartition(":")
         self.origin = (host, int(port))
         self.loop = selectors.DefaultSelector()
-        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self.context.load_cert_chain(config["certificate"], config["key"])
-        self.context.set_alpn_protocols(["h2"])
+        self.context: ssl.SSLContext | None = None
+        if config["tls"]:
+            self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self.context.load_cert_chain(config["certificate"], config["key"])
+            self.context.set_alpn_protocols(["h2"])
         self._listener = socket.create_server((config["address"], config["port"]), backlog=_LISTENERS)
         self._listener.settimeout(0)
         self.loop.register(self._listener, selectors.EVENT_READ, self._accept)

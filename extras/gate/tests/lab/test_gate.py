@@ -101,6 +101,37 @@ def test_a_front_that_dies(found: Mapping[Fault, Result]) -> None:
 
 
 @pytest.mark.usefixtures("guest")
+@pytest.mark.parametrize("variable", [None, "inverts"])
+def test_without_tls(lab: Lab, monkeypatch: pytest.MonkeyPatch, variable: str | None) -> None:
+    """A server without TLS is gated if its entry says so, and gets the caller's variables that it names."""
+    expect = lab.root / "expect.toml"
+    expect.write_text('format = 1\n[[check]]\nkind = "urgency"\n[[check]]\nkind = "late"\nloads = 1\n')
+    front = front_folder(lab.root / "front", more='tls = false\nenv = ["FRONT_FAULT"]\n')
+    if variable is not None:
+        monkeypatch.setenv("FRONT_FAULT", variable)
+    words = (str(front), "FABRIC=virtual", f"RESULTS={lab.results}", "--expect", str(expect))
+    done = priolab_here("gate", *words, temporary=lab.temporary)
+    last = done.stdout.splitlines()[-1]
+    assert ("FAIL: " if variable else "pass: ") in last, done.stdout + done.stderr
+    assert (variable or "2 of 2 checks hold") in last
+
+
+@pytest.mark.usefixtures("guest")
+def test_a_server_that_is_not_ready(lab: Lab) -> None:
+    """The first run is the last one, and its reason says what the server speaks instead."""
+    front = front_folder(lab.root / "front", more="tls = false\n")
+    entry = (front / "server.toml").read_text()
+    (front / "server.toml").write_text(entry.replace("tls = false", "tls = true"))
+    words = (str(front), "FABRIC=virtual", f"RESULTS={lab.results}")
+    done = priolab_here("gate", *words, temporary=lab.temporary)
+    assert done.returncode == 1
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL  ")]
+    assert len(failed) == 1
+    assert "the front speaks HTTP/2 without TLS (if it is to: tls = false in server.toml)" in failed[0]
+    assert "no check has a result; 15 not checked (" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("guest")
 def test_the_command(lab: Lab) -> None:
     """The command exits with 1, and writes JUnit XML and Markdown that name the fault."""
     expect = lab.root / "expect.toml"

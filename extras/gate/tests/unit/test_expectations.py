@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from priolab.common.errors import ScenarioError
+from priolab.common.home import ROOT
 from priolab.experiments.cli import main
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.extras.gate.checks import DEFAULT, KINDS, read_expectations
+from priolab.extras.gate.checks import DEFAULT, KINDS, Check, read_expectations
 from priolab.extras.gate.command import split
+from priolab.extras.gate.faults import Fault
 
 _HEAD = "format = 1\n"
 _CHECK = '[[check]]\nkind = "urgency"\n'
@@ -22,11 +24,11 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_the_default() -> None:
-    """The default file has every kind of check, and each of its trials is a scenario that the lab accepts."""
+    """The default file has every kind of check of which the RFC says something; the lab accepts each one's trials."""
     read = read_expectations(DEFAULT)
-    assert [each.kind for each in read.check] == list(KINDS)
-    trials = [trial for check in read.check for _, trial in check.trials()]
-    assert len(trials) == 19
+    assert [each.kind for each in read.check] == [kind for kind in KINDS if kind != "response"]
+    trials = [trial for check in (*read.check, Check(kind="response")) for _, trial in check.trials()]
+    assert len(trials) == 21
     for trial in trials:
         assert str(scenario_from(trial.knobs).plan) == trial.plan
 
@@ -79,7 +81,10 @@ def test_values(tmp_path: Path) -> None:
             _HEAD + _CHECK + 'dialect = "headre"\n',
             "check 1: dialect headre: a part is unknown or repeated; allowed: parts",
         ),
-        (_HEAD + '[[check]]\nkind = "update"\ndialect = "header"\n', "check 1: header changes no priority; allowed: "),
+        (
+            _HEAD + '[[check]]\nkind = "update"\ndialect = "header"\n',
+            "check 1: header is not allowed in a check update; allowed: a",
+        ),
         (
             _HEAD + _CHECK + 'page = "maps"\n',
             "check 1: page is not allowed in a check urgency; allowed: kind, dialect, must",
@@ -112,7 +117,11 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: s
         (["nginx", "h2o"], "SERVER=nginx h2o is not allowed; allowed: one server"),
         (["nginx", "SERVER=h2o"], "SERVER=nginx h2o is not allowed; allowed: one server"),
         ([], "SERVER= is not allowed; allowed: a server, --program PATH, or a URL"),
-        (["http://127.0.0.1/x?y=z"], "URL=http://127.0.0.1/x?y=z is not allowed; allowed: https://HOST[:PORT]/PATH"),
+        (
+            ["ftp://127.0.0.1/x?y=z"],
+            "URL=ftp://127.0.0.1/x?y=z is not allowed; allowed: https://HOST[:PORT]/PATH, or http",
+        ),
+        (["http://127.0.0.1/x", "--ca", "x"], "--ca=x is not allowed; allowed: no value with http://127.0.0.1/x"),
         (["nginx", "LOWAT=1"], "LOWAT=1 is not allowed; allowed: the knobs of `priolab gate`"),
         (["nginx", "--ca", "x"], "--ca=x is not allowed; allowed: no value without a URL"),
         (["https://127.0.0.1/x", "SEED=2"], "SEED=2 is not allowed; allowed: no knob with a URL"),
@@ -136,3 +145,14 @@ def test_targets() -> None:
     assert split(["https://a.test/x?y=z"], None) == ("https://a.test/x?y=z", {})
     with pytest.raises(ScenarioError):
         split(["nginx", "FABRIK=virtual"], None)
+
+
+def test_the_guide_has_all() -> None:
+    """Each kind of check and each fault has its place in the guide's tables."""
+    guide = (ROOT / "docs/guide/gate.md").read_text()
+    assert [kind for kind in KINDS if f"\n| `{kind}` | " not in guide] == []
+    rows = "; ".join(
+        line.split("|")[2] for line in guide.partition("| check | faults |")[2].splitlines() if "|" in line
+    )
+    named = {name.strip() for name in rows.split(";")}
+    assert [fault for fault in Fault if fault not in named] == []

@@ -1,11 +1,11 @@
 """Tests of the judgement on probes of several streams: synthetic orders, and the faults that they show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from priolab.analysis.judgement.sequence import Relation, expected, priorities_of
+from priolab.analysis.judgement.sequence import Priority, Relation, bytes_before_end, expected, priorities_of
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import Page
 from priolab.common.formats.run import OracleRecord
@@ -19,8 +19,8 @@ _STEP = 8192
 _IN_TURN = (Fault.URGENCY_UPDATES,)
 
 
-def sent(page: Page, served: Sequence[str]) -> list[Event]:
-    """Make the events of a probe whose steps are each served by one stream."""
+def sent(page: Page, served: Sequence[str], opened: Sequence[str] = ()) -> list[Event]:
+    """Make the events of a probe whose steps are each served by one stream. opened: the order of windows."""
     streams = {each.name: 2 * number + 1 for number, each in enumerate(page.contents)}
 
     def event(kind: Kind, size: int | None, name: str | None) -> Event:
@@ -28,16 +28,19 @@ def sent(page: Page, served: Sequence[str]) -> list[Event]:
         return Event(t_ns=0, kind=kind, load=1, stream_id=stream, resource=name, size_bytes=size)
 
     made = [event(Kind.REQUEST_SENT, None, name) for name in streams]
-    made += [event(Kind.WINDOW_OPENED, page[name].size_bytes, name) for name in streams if name != "plug"]
+    made += [event(Kind.WINDOW_OPENED, page[name].size_bytes, name) for name in opened or streams if name != "plug"]
     made.append(event(Kind.WINDOW_OPENED, _STEP, None))
     for name in served:
         made += [event(Kind.DATA, _STEP, name), event(Kind.WINDOW_OPENED, _STEP, None)]
     return made
 
 
-def in_order(page: Page) -> list[str]:
-    """Return the stream that is served in each step by a sound server, if all could be sent at once."""
-    asked = priorities_of(page)
+def in_order(page: Page, taken: Mapping[str, Priority] | None = None) -> list[str]:
+    """Return the stream that is served in each step, if all could be sent at once.
+
+    taken: the priorities as a server reads them; None for a sound server.
+    """
+    asked = taken or priorities_of(page)
     left = {each.name: each.size_bytes // _STEP for each in page.contents[1:]}
     served: list[str] = []
     while any(left.values()):
@@ -67,7 +70,9 @@ def finding(kind: str, order: Sequence[str] | None, *others: str) -> Finding:
     return judged(checks, {key: mine, **dict(rest)})[0]
 
 
-@pytest.mark.parametrize("kind", ["levels", "many", "arrival", "fair", "blocked", "preemption", "updates", "used"])
+@pytest.mark.parametrize(
+    "kind", ["levels", "many", "arrival", "fair", "blocked", "preemption", "updates", "used", "response"]
+)
 def test_a_sound_server(kind: str) -> None:
     """It passes, and the reason counts the streams."""
     found = finding(kind, None)
@@ -78,13 +83,15 @@ def test_a_sound_server(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "order", "faults"),
     [
-        ("arrival", "dcba", {Fault.LAST_FIRST}),
-        ("arrival", "acdb", {Fault.LAST_FIRST}),
+        ("arrival", "fedcba", {Fault.LAST_FIRST}),
+        ("arrival", "acdbef", {Fault.LAST_FIRST}),
+        ("patience", ["low", "high", "small", "new"], {Fault.IMPATIENT}),
         ("fair", "abcd", {Fault.UNFAIR}),
         ("updates", ["twice", "replaced", "early", "reference", "on", "on2"], {*_IN_TURN, Fault.EARLY_UPDATE}),
         ("updates", ["replaced", "twice", "reference", "early", "on", "on2"], {*_IN_TURN, Fault.MERGES_UPDATES}),
         ("updates", ["reference", "twice", "on", "on2", "replaced", "early"], {Fault.MISREADS_UPDATES}),
-        ("used", ["five", "three", "one"], {Fault.LATER_REQUESTS}),
+        ("used", ["none", "five", "two", "one"], {Fault.LATER_REQUESTS}),
+        ("response", ["raised", "turned", "reference", "kept", "kept2", "lowered"], {Fault.REPLACES_BY_RESPONSE}),
     ],
 )
 def test_orders(kind: str, order: Sequence[str], faults: set[Fault]) -> None:
@@ -95,9 +102,68 @@ def test_orders(kind: str, order: Sequence[str], faults: set[Fault]) -> None:
     assert "asked for all" in found.reason or "not a half" in found.reason
 
 
+def _usual_but(names: Sequence[str]) -> Callable[[str, Priority], Priority]:
+    return lambda name, asked: asked if name in names else Priority()
+
+
+@pytest.mark.parametrize(
+    ("kind", "read", "fault"),
+    [
+        ("levels", lambda _, asked: replace(asked, urgency=asked.urgency & 3), Fault.BITS),
+        ("levels", _usual_but(["five", "four", "seven", "six", "none", "two"]), Fault.FIRST_REQUESTS),
+        ("levels", _usual_but(["two", "one", "zero", "later", "soon"]), Fault.LAST_REQUESTS),
+        ("used", lambda name, asked: Priority(7) if name == "none" else asked, Fault.STALE),
+        (
+            "parameters",
+            lambda n, asked: {"lines": Priority(7), "lines2": Priority(incremental=True)}.get(n, asked),
+            Fault.ONE_LINE,
+        ),
+    ],
+)
+def test_mistakes_in_reading(kind: str, read: Callable[[str, Priority], Priority], fault: Fault) -> None:
+    """A mistake that is one for all streams has its name, and so has one of a single stream."""
+    check, arrival = Check(kind=kind), Check(kind="arrival")
+    (key, sound), other = seen_of(check), seen_of(arrival)
+    taken = {name: read(name, asked) for name, asked in priorities_of(sound.page).items()}
+    wrong = replace(sound, events=sent(sound.page, in_order(sound.page, taken)))
+    found, _ = judged((check, arrival), {key: wrong, **dict([other])})
+    assert found.faults == (fault,), found.text
+
+
+def test_an_end_that_comes_late() -> None:
+    """The bytes of others between the last byte of a resource and its end."""
+
+    def event(kind: Kind, name: str, size: int | None = None) -> Event:
+        return Event(t_ns=0, kind=kind, load=1, resource=name, size_bytes=size)
+
+    events = [event(Kind.DATA, "script", 5), event(Kind.DATA, "image", 7), event(Kind.DATA, "script", 5)]
+    events += [event(Kind.DATA, "image", 9), event(Kind.ENDED, "script"), event(Kind.DATA, "image", 11)]
+    assert bytes_before_end(events, "script") == 9
+    assert bytes_before_end(events[:3], "script") == 0
+
+
+def test_windows_that_reorder() -> None:
+    """Streams of one urgency that come as their windows were opened have this name, and not that of another order."""
+    check = Check(kind="arrival")
+    key, sound = seen_of(check)
+    names = [each.name for each in sound.page.contents[1:]]
+    turned = [*names[1::2], *names[::2]]
+    events = sent(sound.page, [name for name in turned for _ in range(6)], turned)
+    (found,) = judged((check,), {key: replace(sound, events=events)})
+    assert found.faults == (Fault.REQUEUES,)
+
+
+def test_what_the_rfc_says() -> None:
+    """A failure has the RFC's word where it says SHOULD, or nothing; where `must` is another value, it has none."""
+    assert finding("arrival", "fedcba").reason.endswith("; RFC 9218, 10, says SHOULD of this")
+    assert finding("response", ["lowered"]).reason.endswith("; RFC 9218, 8, leaves this to the intermediary")
+    assert "RFC" not in finding("used", ["none", "five", "two", "one"]).reason
+    assert Check(kind="incremental", must="in turn").rule is None
+
+
 def test_the_order_of_arrival_helps_to_name() -> None:
     """Equal urgencies in the order of arrival tell apart what else looks alike: here all below the default are one."""
-    order = ["two", "zero", "one", "soon", "none", "seven", "four", "six", "later"]
+    order = ["two", "one", "zero", "soon", "none", "five", "four", "seven", "six", "later"]
     assert finding("levels", order, "arrival").faults == (Fault.COARSE,)
 
 
@@ -143,7 +209,7 @@ def test_what_broke_off() -> None:
 def test_time_that_is_over() -> None:
     """A check whose trials were not made in time is not checked, and says why."""
     check = Check(kind="levels")
-    (unmade,) = judged((check,), {}, over=True)
+    (unmade,) = judged((check,), {}, unmade="the time was over")
     assert (unmade.passed, unmade.reason) == (None, "the time was over")
 
 

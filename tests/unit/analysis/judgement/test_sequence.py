@@ -13,6 +13,7 @@ from priolab.analysis.judgement.sequence import (
     mistakes_in,
     priorities_of,
 )
+from priolab.analysis.judgement.thresholds import STALLED_STEPS
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import Cue, Page, Resource
 
@@ -94,10 +95,10 @@ def test_shares() -> None:
 
 
 def test_a_stall() -> None:
-    """Three steps in which nothing comes, though a stream could be sent, are a stall; two are none."""
-    assert Competition.of(events("ab", "", idle=3), page(a="", b="")).stalled == "a"
-    assert Competition.of(events("ab", "", idle=2), page(a="", b="")).stalled is None
-    assert Competition.of(events("a", "aaaaa") + events("", "", idle=5), page(a="")).stalled is None
+    """Some steps in which nothing comes, though a stream could be sent, are a stall; one less are none."""
+    assert Competition.of(events("ab", "", idle=STALLED_STEPS), page(a="", b="")).stalled == "a"
+    assert Competition.of(events("ab", "", idle=STALLED_STEPS - 1), page(a="", b="")).stalled is None
+    assert Competition.of(events("a", "aaaaa") + events("", "", idle=STALLED_STEPS + 2), page(a="")).stalled is None
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,13 @@ def test_what_comes_after_the_steps_does_not_count() -> None:
 def test_a_hurried_probe(served: int, hurried: bool) -> None:  # noqa: FBT001
     """A probe was hurried if more bytes count than the steps opened, and two steps more."""
     probe = Probe(important="script", steps=10, served=(("script", 10), ("image", served - 10)))
-    assert was_hurried(probe, 100) is hurried
+    assert was_hurried(probe, [event("window-opened", "script", 5000), STEP], 100) is hurried
+
+
+def test_a_window_that_was_left_unused() -> None:
+    """Bytes of a stream whose window was closed before the first step were not on their way then."""
+    probe = Probe(important="script", steps=10, served=(("script", 3000), ("image", 10)))
+    assert not was_hurried(probe, [event("window-opened", "image", 5000), STEP], 100)
 
 
 @pytest.mark.parametrize("events", [[], [event("data", "image", 1)], [STEP]])

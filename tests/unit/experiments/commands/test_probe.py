@@ -29,6 +29,7 @@ def seen(steps: int, script: int) -> Probe:
         ("https://a.test", ("a.test", 443, "/")),
         ("https://a.test:8443/x?y=1&z=%20#part", ("a.test", 8443, "/x?y=1&z=%20")),
         ("https://[::1]:8443/a b/ü", ("::1", 8443, "/a%20b/%C3%BC")),
+        ("http://a.test/x", ("a.test", 80, "/x")),
     ],
 )
 def test_a_url(url: str, means: tuple[str, int, str]) -> None:
