@@ -27,9 +27,9 @@ function slider(className, label, range) {
 
 /** Says why the film stands, or how fast it runs; the last chapter mark follows. @param {import("./player.js").Player} player */
 function state(player) {
-  const { playing, tMs, marks, durationMs, chapter } = player;
+  const { playing, tMs, stops, durationMs, chapter } = player;
   if (!durationMs) return "";
-  if (!playing && player.onStage && marks.some((mark) => mark.tMs === tMs)) return "stopped at:";
+  if (!playing && player.onStage && stops.some((mark) => mark.tMs === tMs)) return "stopped at:";
   const fast = player.isSlow ? `slow motion, ${times(player.pace)}` : pace(player.pace);
   if (!chapter) return playing || !tMs ? `plays at ${fast}` : "paused";
   return `${playing ? fast : "paused"}, after:`;

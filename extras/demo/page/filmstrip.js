@@ -15,7 +15,7 @@ const ASPECT = 0.8;
 const TEXT = 1.3;
 /** Space for the gap's text beside the frames; in a strip that is narrower than LEAST, the text is below. */
 const GAP = 21;
-const LEAST = 46;
+export const LEAST = 46;
 /** A shorter difference is none: it is less than a person sees. */
 const LEAST_MS = 20;
 /** While the slower page is still loading, a shorter difference is not shown: "0.0 ms" would look like a result. */

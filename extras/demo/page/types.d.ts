@@ -121,6 +121,8 @@ export interface StepOffer {
   bet: string | null;
   /** The speaker's notes. */
   say: Said[];
+  /** The chapter marks at which the text or the notes say something. */
+  stops: string[];
   /** When the step begins in the talk of five minutes; null if that talk leaves it out. */
   minute: string | null;
 }

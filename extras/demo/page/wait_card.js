@@ -3,7 +3,7 @@
 // shorter the wait was than the other arm's. A legend below the bar has the parts' names and times.
 
 import { explained, make } from "./svg.js";
-import { LETTER, seconds } from "./words.js";
+import { BOLD, LETTER, seconds } from "./words.js";
 
 /** The ledger's parts and their names, which are also those of the figures (analysis/loads/ledger.py). */
 const PARTS = [
@@ -74,22 +74,23 @@ export class WaitCard {
     const height = Math.min(BAR.most, space / em - TITLE - this.rows * ROW) * em;
     const top = (space - height - (TITLE + this.rows * ROW) * em) / 2;
     const y = top + TITLE * em;
-    this.element.append(make("text", { x: 2, y: top + 1.1 * em, class: "waited" }, `${ledger.focal} waited ${seconds(ledger.wait_ms)} for its first byte`));
+    const waited = `${ledger.focal} waited ${seconds(ledger.wait_ms)}`;
+    const long = `${waited} for its first byte`;
+    this.element.append(make("text", { x: 2, y: top + 1.1 * em, class: "waited" }, 1.2 * long.length * BOLD * em < right ? long : waited));
     let at = 2;
     for (const part of this.parts) {
-      const long = part.waitMs * this.perMs;
+      const width = part.waitMs * this.perMs;
       const rowY = y + height + (0.2 + part.row * ROW) * em;
       const explain = (/** @type {SVGElement} */ shape) => explained(shape, `${part.name}: ${seconds(part.waitMs)} of the wait of ${seconds(ledger.wait_ms)}`);
       this.element.append(
-        explain(make("rect", { x: at, y, width: long, height, class: `part layer ${part.key}` })),
+        explain(make("rect", { x: at, y, width, height, class: `part layer ${part.key}` })),
         explain(make("rect", { x: part.x, y: rowY + 0.15 * em, width: SQUARE * em, height: SQUARE * em, class: `layer ${part.key}` })),
         make("text", { x: part.x + TO_TEXT * em, y: rowY + 0.9 * em, class: "part-name" }, part.text),
       );
-      at += long;
+      at += width;
     }
     const text = `${seconds(this.longestMs - ledger.wait_ms)} less`;
-    const long = (text.length * LETTER * 1.1 + 0.8) * em;
-    if (right - at < long) return;
+    if (right - at < (text.length * LETTER * 1.1 + 0.8) * em) return;
     this.element.append(explained(make("rect", { x: at + 2, y, width: right - at - 2, height, class: "less" }), "The other arm waited so much longer."));
     this.element.append(make("text", { x: (at + right) / 2, y: y + height / 2 + 0.4 * em, class: "less-name" }, text));
   }
