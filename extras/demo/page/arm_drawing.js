@@ -9,6 +9,7 @@ import { ROW } from "./grip.js";
 import { ABOVE, AXIS, GAP, Lanes } from "./lanes.js";
 import { Places } from "./places.js";
 import { make, set, show } from "./svg.js";
+import { worded } from "./tip.js";
 import { WaitCard } from "./wait_card.js";
 import { BOLD } from "./words.js";
 
@@ -70,7 +71,7 @@ export class ArmDrawing {
     for (const stream of STREAMS) {
       const text = `GET ${this.film.asked(stream).name}`;
       const width = (text.length * BOLD + 1) * em;
-      const group = (this.parts[stream] = make("g", { class: `ticket ${stream}` }));
+      const group = (this.parts[stream] = worded(make("g", { class: `ticket ${stream}` }), "request"));
       // Points back to the client, which sent the request.
       const trail = (this.parts[`trail-${stream}`] = make("path", { class: "trail" }));
       group.append(

@@ -15,6 +15,7 @@ import { Kept } from "./kept.js";
 import { Phone } from "./phone.js";
 import { Player } from "./player.js";
 import { element, set, write } from "./svg.js";
+import { reachable } from "./tip.js";
 import { seconds, sentence } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
@@ -188,6 +189,7 @@ export class BothArms {
     // A small phone has room for the film only.
     const less = isAlone ? [...headings.map(({ note }) => note), strip.element] : [];
     for (const part of less) if (this.place.scrollHeight > height) part.remove();
+    articles.forEach(reachable);
     this.drawn.push(...headings, strip);
     this._show(this.player.tMs);
     if (focus) /** @type {SVGElement | undefined} */ ([...this.place.querySelectorAll(".grip, .bet")][Number(kept)])?.focus();

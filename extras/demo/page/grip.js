@@ -77,7 +77,7 @@ export class Grip {
         make("text", { x: right, y: middle + 0.35 * em }, said),
       );
     }
-    this.element.append(make("title", {}, `LOWAT: ${limits.name(value)}. Drag it, or move it with the arrow keys: it bounds the unsent bytes in this box.`), this.inBox, this.below);
+    this.title = make("title", {}, `LOWAT: ${limits.name(value)}. Drag it, or move it with the arrow keys: it bounds the unsent bytes in the kernel.`);
     this.refresh();
     this.end(false);
     this.element.addEventListener("pointerdown", (event) => this._take(/** @type {PointerEvent} */ (event)));
@@ -86,9 +86,8 @@ export class Grip {
 
   /** Moves the line below the end card, or back into the box. @param {boolean} ended */
   end(ended) {
-    // What is not laid out has no part in the area that takes a pointer.
-    set(this.inBox, { display: ended ? "none" : "inline" });
-    set(this.below, { display: ended ? "inline" : "none" });
+    const part = ended ? this.below : this.inBox;
+    if (this.element.lastChild !== part) this.element.replaceChildren(this.title, part);
     show(this.row, ended);
     show(this.element, !ended || this.below.hasChildNodes());
   }

@@ -18,7 +18,7 @@ import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
 import { element, write } from "./svg.js";
 import { Talk } from "./talk.js";
-import { tips } from "./tip.js";
+import { explaining, reachable, tips } from "./tip.js";
 import { followZoom, toggleTheme } from "./theme.js";
 import { Wishes } from "./wishes.js";
 
@@ -48,6 +48,9 @@ class Page {
       move: (arm, value) => this._limit(arm, value),
       held: false,
     };
+    const about = at("comparison").lastElementChild;
+    about?.replaceChildren(explaining(about.textContent ?? ""));
+    reachable(at("comparison"));
     this.pinned = new Pinned(at("pinned"), this.drawing);
     this.stage = new Stage(at("stages"), this.drawing, at("mark"), (names) => this._compares(names));
     this.wishes = new Wishes(
@@ -305,7 +308,7 @@ class Page {
 
 async function begin() {
   followZoom();
-  tips(at("stages"));
+  tips();
   try {
     const [offered] = await Promise.all([choices(), readShipped()]);
     const page = new Page(offered);

@@ -41,7 +41,9 @@ export function nearest([above, below], compare, recorded) {
     for (const upper of recorded) {
       const [name, ...others] = apart(upper, lower);
       if (name === undefined || others.length) continue;
-      const found = { upper, lower, name, far: far(upper, above) + far(lower, below) + (name === compare ? 0 : names.length) };
+      // In place of another knob the limit is compared with none.
+      const control = name !== compare && name === "LOWAT" ? { ...above, LOWAT: "none" } : above;
+      const found = { upper, lower, name, far: far(upper, control) + far(lower, below) + (name === compare ? 0 : names.length) };
       if (!best || found.far < best.far) best = found;
     }
   }

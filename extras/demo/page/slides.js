@@ -47,7 +47,7 @@ const presenter = new Presenter(at("story"), told.slides, (step) => {
 }, closing);
 const talk = new Talk(() => presenter.notes(told.closing), drawing.player, (key) => blank.press(keys[key]));
 followZoom();
-tips(at("stages"));
+tips();
 at("theme").addEventListener("click", toggleTheme);
 const help = /** @type {HTMLDialogElement} */ (at("help"));
 const blank = new Blank(drawing.player);

@@ -25,6 +25,16 @@ _FEWEST_FILMS = 5
 _FAULTS = Path(__file__).with_name("phone_checker.js").read_text()
 _LONG_PX = 60
 _NOTE_CANCELS = "() => { window.cancels = 0; addEventListener('pointercancel', () => (window.cancels += 1)); }"
+_WORDS = """
+() => [...document.querySelectorAll("[data-said]")].flatMap((each) => {
+  const text = each.querySelector(".title") ?? each.querySelector("text") ?? each;
+  const { left, top, width, height, bottom } = text.getBoundingClientRect();
+  const [x, y] = [left + Math.min(8, width / 2), top + height / 2];
+  const within = bottom <= innerHeight && each.contains(document.elementFromPoint(x, y));
+  const seen = each.checkVisibility({ visibilityProperty: true });
+  return within && seen ? [[each.dataset.word, each.dataset.said, x, y]] : [];
+})
+"""
 _COVERED = """
 () => {
   const faults = [];
@@ -215,6 +225,20 @@ def test_a_phone_asks_for_a_film(tmp_path: Path, browser: Browser) -> None:
         expect(page.locator(".arm")).to_have_count(2)
         for arm in page.locator(".arm").all():
             expect(arm).to_be_visible()
+
+
+def test_every_word_says_what_it_is(browser: Browser) -> None:
+    """A tap on any word of the film, of its figures and of its end card shows one sentence about it."""
+    with _phone(browser, EXPLORE.as_uri(), 390, 844) as page:
+        said = set()
+        for part in (0.06, 0.9, 1):
+            scrub(page, part)
+            for word, sentence, x, y in page.evaluate(_WORDS):
+                page.touchscreen.tap(x, y)
+                expect(page.locator(".tip")).to_have_text(sentence)
+                said.add(word)
+        assert said >= {"front", "kernel", "network", "client", "others", "important", "arm", "screen", "link", "exists"}
+        assert said >= {"inverted", "waited", "begins", "complete", "before", "possible", "queue", "travel", "record"}
 
 
 def test_a_tap_says_what_is_there(browser: Browser) -> None:
