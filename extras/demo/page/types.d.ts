@@ -66,6 +66,8 @@ export interface Shown {
   names: Record<Stream, string>;
   arm: Arm;
   wait: string | null;
+  /** Why this machine cannot run the arm, if it was recorded before, on another one. */
+  instead?: string;
   film: FilmDocument | null;
   film_reason: string | null;
 }

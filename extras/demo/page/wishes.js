@@ -124,8 +124,10 @@ export class Wishes {
   _show(wish, arms) {
     // Without the status line the stage has another size, for which the films are drawn.
     this.tell({ text: "" });
-    this._place({ wish, arms, recorded: false });
+    this._place({ wish, arms, recorded: arms.some(({ instead }) => instead) });
     this.settled();
+    const lacks = [...new Set(arms.map(({ instead }) => instead ?? "").filter((text) => text))];
+    if (lacks.length) this.tell({ text: `Recorded before, on another machine: ${lacks.join("; ")}` });
   }
 
   /** Shows the arms that were recorded before, if they are those of the wish. @param {Asking} asking */

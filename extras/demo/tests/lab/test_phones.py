@@ -163,8 +163,9 @@ def test_film_and_slider_are_in_view(browser: Browser, axe_script: Path, width: 
 
 @pytest.mark.parametrize(("width", "height"), _TOUCHED)
 def test_the_line_is_dragged_by_a_finger(browser: Browser, width: int, height: int) -> None:
-    """A finger drags LOWAT's line from film to film. One that scrolls the page moves nothing. At the film's end the line
-    can still be taken, and the film goes back and plays.
+    """A finger drags LOWAT's line from film to film. One that scrolls the page moves nothing.
+
+    At the film's end the line can still be taken, and the film goes back and plays.
     """
     with _phone(browser, EXPLORE.as_uri(), width, height) as page:
         if width != _TOUCHED[-1][0]:
@@ -237,8 +238,9 @@ def test_every_word_says_what_it_is(browser: Browser) -> None:
                 page.touchscreen.tap(x, y)
                 expect(page.locator(".tip")).to_have_text(sentence)
                 said.add(word)
-        assert said >= {"front", "kernel", "network", "client", "others", "important", "arm", "screen", "link", "exists"}
+        assert said >= {"front", "kernel", "network", "client", "others", "important", "exists", "arm", "screen"}
         assert said >= {"inverted", "waited", "begins", "complete", "before", "possible", "queue", "travel", "record"}
+        assert "link" in said
 
 
 def test_a_tap_says_what_is_there(browser: Browser) -> None:

@@ -113,7 +113,7 @@ def test_a_remote_gives_the_whole_talk(given: Mapping[Stop, Seen]) -> None:
 
 
 def test_few_presses_are_enough(given: Mapping[Stop, Seen]) -> None:
-    """The remote's key is pressed at most thirty times up to the closing slide, and each press changes what one sees."""
+    """The remote's key is pressed at most thirty times up to the closing slide, and each press changes the screen."""
     stops = [seen for (step, _), seen in given.items() if step]
     # The first step is there without a press, and one leads to the closing slide.
     assert len(stops) <= _MOST_PRESSES
