@@ -242,6 +242,28 @@ def test_lowat_is_dragged(browser: Browser) -> None:
         expect(names).to_have_text(list(steps()[0].names))
 
 
+def test_labels_of_the_curve_are_apart(browser: Browser) -> None:
+    """Whatever two limits are shown, the curve's labels do not overlap, and none leaves the drawing."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        assert page.evaluate(_LABELS) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1024, 768), (820, 1180)])
+def test_both_films_of_a_step_are_in_view(browser: Browser, width: int, height: int) -> None:
+    """On a laptop, a projector and a tablet, both films of each step are in view together, and their strip, too."""
+    with visit(browser, EXPLORE.as_uri() + "?step=1", width=width, height=height, offline=True) as page:
+        for step in steps():
+            expect(page.locator(".step-title")).to_have_text(step.title)
+            for part in (0.1, 1):
+                scrub(page, part)
+                below = "Math.max(...all.map((each) => each.getBoundingClientRect().bottom))"
+                lowest = page.locator(".arm, .gap").evaluate_all(f"(all) => {below}")
+                assert lowest <= page.locator("#player").evaluate("(each) => each.getBoundingClientRect().top") + 1
+            page.locator(".scrub").blur()
+            page.keyboard.press("ArrowRight")
+
+
 def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
     """A pin on the time axis, put there by a click or by keys, is compared once the film has shown the instant."""
     with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
@@ -280,6 +302,32 @@ def test_the_network_is_magnified(browser: Browser, query: str, width: int, heig
         assert float(found[1]) == pytest.approx(factor, rel=0.05)
 
 
+_LABELS = """
+() => {
+  const faults = [];
+  const sliders = () => document.querySelectorAll("#panel input[type=range]");
+  const move = (slider, value) => {
+    slider.value = String(value);
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const stops = Number(sliders()[0].max) + 1;
+  for (let pair = 0; pair < stops ** 2; pair += 1) {
+    [pair % stops, Math.floor(pair / stops)].forEach((value, arm) => move(sliders()[arm], value));
+    const curve = document.querySelector(".curve").getBoundingClientRect();
+    const labels = [...document.querySelectorAll(".curve text")];
+    const boxes = labels.map((each) => each.getBoundingClientRect());
+    boxes.forEach((one, index) => {
+      const text = `${labels[index].textContent} at ${pair}`;
+      if (one.left < curve.left - 1 || one.right > curve.right + 1) faults.push(`${text} leaves the drawing`);
+      for (const other of boxes.slice(index + 1)) {
+        const beside = one.right <= other.left + 1 || other.right <= one.left + 1;
+        if (!beside && one.top < other.bottom - 3 && other.top < one.bottom - 3) faults.push(`${text} overlaps`);
+      }
+    });
+  }
+  return faults;
+}
+"""
 _SPANS = "(all) => all.map((each) => each.getBBox().width)"
 
 
