@@ -31,6 +31,11 @@ def kibibytes(size_bytes: float | None) -> str:
     return UNKNOWN if size_bytes is None else f"{size_bytes / 1024:.0f} KiB"
 
 
+def percent(fraction: float) -> str:
+    """Formats a part of a whole, rounded down, so that 100 % means all of it."""
+    return f"{int(100 * fraction + 1e-9)}%"
+
+
 def kilobytes(rate_bit_s: int) -> str:
     """Formats a rate in kilobytes per second, such as `128 kB/s`."""
     return f"{plain(rate_bit_s / 8000)} kB/s"

@@ -19,7 +19,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import sphinx.search
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 from sphinx.util.docutils import docutils_namespace, patch_docutils
 
 from priolab.common.home import ROOT
@@ -38,14 +40,17 @@ _MOVED = {
 _FILES = {"whole": "{{path}}", "part": "{{path}}#{{fragment}}"}
 """The schemes of links to files that are no pages. Sphinx would make downloads of them, and drop what follows a #."""
 
+_OF_SPHINX = "data-content_root="
+"""What each page that Sphinx makes has, and no other."""
+
 _LINK_OF_HTML = re.compile(r'<a href="(?!#|[a-z]+:)(?P<path>[^"]+)">(?P<text>[^<]*)</a>')
 
 _SHOWN = f"""
-<p class="explore"><a href="{_EXPLORE}">Open the films on a page of their own</a></p>
-<iframe class="explore" title="Two films of a page that loads, without LOWAT and with it"></iframe>
+<p class="explore"><a href="{_EXPLORE}">Open the explanation on a page of its own</a></p>
+<iframe class="explore" title="Why the script comes last, explained with films, and what LOWAT does about it"></iframe>
 <script>if (innerWidth >= 960) document.querySelector("iframe.explore").src = "{_EXPLORE}";</script>
 """
-"""The films on the first page, after its first paragraph. A phone loads them only when the reader asks for them."""
+"""The explanation on the first page, after its first paragraph. A phone loads it only when the reader asks for it."""
 
 _STYLE = """
 p.explore a { display: block; padding: 0.8em 1em; border-radius: 0.4em; font-weight: bold; text-align: center;
@@ -55,7 +60,23 @@ iframe.explore:not([src]) { display: none; }
 .main { min-width: 0; }
 .content:has(iframe[src]) { box-sizing: border-box; width: min(100%, 70em); padding: 0 2em; }
 body:has(iframe[src]) .sidebar-drawer { width: 15em; }
+body:has(iframe[src]) .toc-drawer { display: none; }
+@media (max-width: 46em) {
+    h1 { font-size: 1.9em; }
+    h2 { font-size: 1.5em; }
+}
 """
+_SCORER = """
+var Scorer = {
+  // A heading that asks the question comes first, and of equal pages a guide.
+  score: ([, , , , score, file, kind]) =>
+    score + (kind === SearchResultKind.title ? 100 : file.startsWith("guide/") ? 1 : 0),
+  objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
+  title: 15, partialTitle: 7, term: 5, partialTerm: 2,
+};
+"""
+"""How the search orders pages; beside the first function these are Sphinx's own values."""
+
 _SETTINGS: dict[str, Any] = {
     "project": "The priority lab",
     "extensions": ["myst_parser"],
@@ -76,6 +97,41 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+_READABLE = (
+    # Themes and docutils leave these to the site: names of landmarks, a level for each heading, and what the keyboard
+    # scrolls.
+    ('<p class="caption" role="heading">', '<p class="caption">'),
+    ('<th class="head"><p></p></th>', "<td></td>"),
+    ('<aside class="sidebar-drawer">', '<aside class="sidebar-drawer" aria-label="all pages">'),
+    ('<aside class="toc-drawer">', '<aside class="toc-drawer" aria-label="this page">'),
+    ('<aside class="toc-drawer no-toc">', '<aside class="toc-drawer no-toc" aria-label="this page">'),
+    ("<pre>", '<pre tabindex="0">'),
+    ('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper'),
+    ('<div id="search-results">', '<h1>Search</h1>\n<div id="search-results">'),
+)
+_AS_IT_IS = re.compile(r"(<(script|style|title|pre)\b.*?</\2>|<[^>]+>)", re.DOTALL)
+_LONG = re.compile(r"\w{12,}")
+
+_ASKING = "how what which where when why who do does did can could should would i my me we you your use using"
+
+
+class _Questions(SearchEnglish):
+    """Leaves out the words with which a question is asked; a page need not have them."""
+
+    stopwords = SearchEnglish.stopwords | {*_ASKING.split()}
+
+
+def _readable(page: str) -> str:
+    """Returns a page of Sphinx that people without a mouse can read, and whose long names break at an underscore."""
+    for before, after in _READABLE:
+        page = page.replace(before, after)
+    parts = _AS_IT_IS.split(page)
+    # Of each three parts the first is text, the second is kept, and the third names the kept element.
+    parts[::3] = [_LONG.sub(lambda name: name[0].replace("_", "_<wbr>"), text) for text in parts[::3]]
+    del parts[2::3]
+    return "".join(parts)
+
+
 def build(root: Path, site: Path, address: str) -> bool:
     """Makes the site's folder anew; returns False if Sphinx found a fault, which it has then printed.
 
@@ -84,7 +140,9 @@ def build(root: Path, site: Path, address: str) -> bool:
     with tempfile.TemporaryDirectory(prefix="priolab-site-") as folder:
         sources = _Sources(root=root, pages=Path(folder) / "pages", made=Path(folder) / "site", address=address)
         sources.write()
-        known = Path(folder) / "known"
+        known, scorer = Path(folder) / "known", Path(folder) / "scorer.js"
+        scorer.write_text(_SCORER, encoding="utf-8")
+        sphinx.search.languages["en"] = _Questions
         with patch_docutils(), docutils_namespace():
             app = Sphinx(
                 sources.pages,
@@ -92,13 +150,17 @@ def build(root: Path, site: Path, address: str) -> bool:
                 sources.made,
                 known,
                 "html",
-                _SETTINGS,
+                _SETTINGS | {"html_search_scorer": str(scorer)},
                 status=None,
                 warning=sys.stderr,
                 warningiserror=True,
             )
             app.build()
         if app.statuscode == 0:
+            for page in sources.made.rglob("*.html"):
+                text = page.read_text(encoding="utf-8")
+                if _OF_SPHINX in text:
+                    page.write_text(_readable(text), encoding="utf-8")
             shutil.rmtree(site, ignore_errors=True)
             shutil.copytree(sources.made, site, ignore=shutil.ignore_patterns(".buildinfo", "_sources"))
         return app.statuscode == 0
@@ -209,4 +271,7 @@ def _contents(pages: Iterable[str], caption: str = "") -> str:
 
 if __name__ == "__main__":
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    sys.exit(0 if build(ROOT, ROOT / "build" / "site", declared["tool"]["address"]["project"]) else 1)
+    place = ROOT / "build" / "site"
+    if not build(ROOT, place, declared["tool"]["address"]["project"]):
+        sys.exit(1)
+    print(f"open {place / 'index.html'}: it needs no server and no network")

@@ -33,6 +33,7 @@ from priolab.analysis.loads.competition import Competition, competition
 from priolab.analysis.loads.interleaving import Interleaving
 from priolab.analysis.loads.metrics import PageLoad, ResourceTimes, Traffic
 from priolab.analysis.loads.requested_order import AskedOrder
+from priolab.common.amounts import percent
 from priolab.common.formats.page import called
 from priolab.common.formats.run import Verdict
 
@@ -176,7 +177,7 @@ def _nothing(
     had_left = rest.bytes_until(available_ns + one_way_ns)
     if rest.size_bytes - had_left > _STILL_THERE_AT_MOST * rest.size_bytes:
         return None
-    left = _percent(had_left, rest.size_bytes)
+    left = percent(had_left / rest.size_bytes)
     return Verdict.NOTHING, f"{left} of the {_words(rivals)} had left the front before {had}"
 
 
@@ -211,7 +212,7 @@ class _Sides:
         return late if count(late.first_byte_ns) > _KEPT_AT_MOST * self._of_low.size_bytes else None
 
     def _before(self, resource: ResourceTimes) -> str:
-        arrived = _percent(self._of_low.bytes_before(resource.first_byte_ns), self._of_low.size_bytes)
+        arrived = percent(self._of_low.bytes_before(resource.first_byte_ns) / self._of_low.size_bytes)
         return f"{arrived} of the {_words(self.low)} arrived before the {possessive(resource.name)} first byte"
 
     def compared(self) -> tuple[Verdict, str]:
@@ -260,8 +261,3 @@ def _be(resources: Sequence[ResourceTimes]) -> str:
 def possessive(name: str) -> str:
     """Returns the possessive form of a name."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
-
-
-def _percent(part: int, whole: int) -> str:
-    """Returns a percentage, rounded down, so that 100 % means all bytes."""
-    return f"{100 * part // whole}%"

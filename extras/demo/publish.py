@@ -5,6 +5,7 @@ shows other values as not recorded. The arms that this machine has run before ar
 """
 
 import base64
+import math
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
@@ -131,6 +132,11 @@ def written(recordings: Recordings, last: Mapping[str, Any]) -> str:
     return inlined("index.html", [import_map, choices, films, notes(), start])
 
 
+def _rate(value: str) -> float:
+    """Returns the rate that a value of RATE begins with, in bits per second."""
+    return scenario_from({"RATE": value}).link.rate_bit_s or math.inf
+
+
 def choices_of(recordings: Recordings) -> dict[str, Any]:
     """Returns what the page needs before any film: as choices.py, but only with knobs and values that were recorded.
 
@@ -151,6 +157,8 @@ def choices_of(recordings: Recordings) -> dict[str, Any]:
         usual = () if name == "SERVER" else offer["values"]
         order = [value for value in usual if value in values]
         order += [value for value in values if value not in order]
+        if name == "RATE":
+            order.sort(key=_rate)
         names = {value: offer["names"].get(value, plain(name, value)) for value in order}
         knobs.append({**offer, "values": order, "names": names})
     lowats = next(each["values"] for each in knobs if each["name"] == "LOWAT")

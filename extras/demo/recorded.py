@@ -50,6 +50,13 @@ def recorded_step() -> StoryStep:
     return next(step for step in steps() if step.compare == "LOWAT" and not step.knobs)
 
 
+def recorded_before(knobs: Mapping[str, str]) -> dict[str, Any] | None:
+    """Returns the document of the recorded arm with these knobs, for a machine that cannot run it; None if none has."""
+    wanted = with_defaults(knobs)
+    found = (arm for arm in in_tree().arms if with_defaults(arm["knobs"]) == wanted)
+    return next(({**arm, "knobs": wanted} for arm in found), None)
+
+
 @cache
 def recorded() -> list[dict[str, Any]]:
     """Returns the documents of the shipped arms, in the order of the step."""

@@ -36,7 +36,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from priolab.common.errors import LabError, ScenarioError
+from priolab.common.errors import LabError, ScenarioError, Unavailable
 from priolab.common.formats.reading import FolderError
 from priolab.extras.demo.arm_view import FinishedArm, document
 from priolab.extras.demo.choices import live
@@ -45,7 +45,7 @@ from priolab.extras.demo.finale import finale
 from priolab.extras.demo.job import Claim, JobState, News
 from priolab.extras.demo.job_queue import Busy, JobQueue
 from priolab.extras.demo.listener import HOST
-from priolab.extras.demo.recorded import recorded
+from priolab.extras.demo.recorded import recorded, recorded_before
 from priolab.extras.demo.story import steps
 
 NAMES = (HOST, "localhost")
@@ -146,7 +146,12 @@ def application(
     async def ask(request: Request) -> Response:
         knobs, background = await _wish(request)
         while True:
-            answer = queue.ask(knobs, background=background)
+            try:
+                answer = queue.ask(knobs, background=background)
+            except Unavailable as lack:
+                if (before := recorded_before(knobs)) is None:
+                    raise
+                return _json({"shown": {**before, "instead": str(lack)}})
             if isinstance(answer, Claim):
                 return _json({"job": answer.number}, 202)
             try:

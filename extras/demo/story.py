@@ -88,7 +88,14 @@ class StoryStep:
 
     def as_document(self) -> dict[str, Any]:
         """The step as JSON for the page."""
-        return {**vars(self), "text": joined(self.text), "say": _said(self.say), "names": self.names}
+        stops = [mark for mark in dict.fromkeys(marks(self.text) + marks(self.say)) if mark != START]
+        return {
+            **vars(self),
+            "text": joined(self.text),
+            "say": _said(self.say),
+            "stops": stops,
+            "names": self.names,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,11 +1,11 @@
 .PHONY: setup-demo demo slides animation recorded explore sequences
 
-# A step of the story compares nginx with HAProxy.
+# For a talk: a step of the story compares nginx with HAProxy. Without it the page shows the films that were recorded before.
 setup-demo:
 	@experiments/setup/setup.sh demo SERVER=nginx,haproxy
 
-demo: setup-demo ## serve a web page to this machine that runs experiments and plays them as films
-	@$(PRIOLAB) demo --from-make
+demo: ## serve a web page to this machine that runs experiments and plays them as films
+	@experiments/setup/setup.sh demo -- demo --from-make
 
 slides: setup-demo ## write the demo's story as one HTML file and as pictures, for talks without the demo: results/slides
 	@$(PRIOLAB) slides --from-make

@@ -16,7 +16,7 @@ from itertools import groupby
 
 from priolab.analysis.judgement.order import equal
 from priolab.analysis.loads.probe import Probe
-from priolab.common.amounts import seconds
+from priolab.common.amounts import percent, seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.matrix import Front, Matrix
 from priolab.extras.matrix.words import WAYS, own_order_words, probe_words, reading_words
@@ -136,6 +136,6 @@ def _crossed(pair: Pair | None) -> str:
         return ""
     asked, swapped = pair.asked, pair.swapped
     return (
-        f"{asked.before:.0%} of the image before the script, which ends at {seconds(asked.script_last_ms)};"
+        f"{percent(asked.before)} of the image before the script, which ends at {seconds(asked.script_last_ms)};"
         f" {seconds(swapped.script_last_ms)} if the image is asked for first"
     )

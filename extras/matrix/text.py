@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from priolab.analysis.reports.markdown import Table, filled
-from priolab.common.amounts import seconds
+from priolab.common.amounts import percent, seconds
 from priolab.extras.matrix.cells import STRONG, Cell, Pair
 from priolab.extras.matrix.changes import HEAD, by_versions, unchanged
 from priolab.extras.matrix.matrix import Matrix
@@ -123,4 +123,4 @@ def _outcome(cell: Cell, pair: Pair | None) -> str:
         return ""
     told = f"{cell.outcome(pair)} ({round(cell.arriving(pair), 2) + 0.0:.0%})"
     first = seconds(pair.asked.script_first_ms)
-    return f"{told}; {pair.asked.before:.0%} of the image before the script, which begins at {first}"
+    return f"{told}; {percent(pair.asked.before)} of the image before the script, which begins at {first}"

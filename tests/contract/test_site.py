@@ -87,3 +87,48 @@ def test_a_search_finds_a_page(site: Path, visited: Page) -> None:
     anchor = str(cell.get_attribute("href")).partition("#")[2]
     cell.click()
     expect(visited.locator(f"[id='{anchor}']")).to_be_visible()
+
+
+def test_a_question_finds_the_guide(site: Path, visited: Page) -> None:
+    """The search leaves out the words of a question; a heading that asks the same comes first."""
+    visited.goto((site / "index.html").as_uri())
+    visited.get_by_placeholder("Search").first.fill("how do I set LOWAT in nginx")
+    visited.keyboard.press("Enter")
+    first = visited.locator("#search-results li a").first
+    expect(first).to_contain_text("How do I set LOWAT in nginx")
+    first.click()
+    expect(visited).to_have_url(re.compile(r"/guide/choosing\.html"))
+
+
+@pytest.mark.parametrize("width", [320, 820, 1366])
+def test_pages_can_be_read(site: Path, visited: Page, axe_script: Path, width: int) -> None:
+    """The accessibility checker finds nothing, no page is wider than the window, and no word is broken.
+
+    A long name of code may break behind an underscore.
+    """
+    visited.set_viewport_size({"width": width, "height": 800})
+    for name in ("index", "search", "guide/choosing", "reference/knobs", "measured/myths"):
+        visited.goto((site / f"{name}.html").as_uri())
+        visited.add_script_tag(path=axe_script)
+        found = visited.evaluate("async () => (await axe.run({ iframes: false })).violations")
+        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == [], name
+        assert visited.evaluate("document.documentElement.scrollWidth") == width
+        assert visited.evaluate(_BROKEN) == [], name
+
+
+_BROKEN = """
+() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.parentElement.checkVisibility() || node.parentElement.closest("script, style, noscript, pre")) continue;
+    for (const { 0: word, index } of node.textContent.matchAll(/\\p{L}+/gu)) {
+      const range = document.createRange();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      if (new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1) found.push(word);
+    }
+  }
+  return found;
+}
+"""

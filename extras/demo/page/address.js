@@ -7,8 +7,9 @@
 /** @typedef {import("./knob_choice.js").Knobs} Knobs */
 /** @typedef {{compare: string, values: [string, string], shared: Knobs}} Chosen */
 /**
- * step: the index of a step of the story; the number of steps for the closing slide; null outside of the story.
- * @typedef {{step: number | null, scenario: string, chosen: Chosen, tMs: number | null, speed: number | null}} PageState
+ * step: the index of a step of the story; the number of steps for the closing slide; null outside of the story. unknown: what
+ * the address names, and nobody knows.
+ * @typedef {{step: number | null, scenario: string, chosen: Chosen, tMs: number | null, speed: number | null, unknown?: string[]}} PageState
  */
 
 const END = "end";
@@ -47,13 +48,18 @@ export function read(search, defaults, steps) {
     const value = Number(query.get(name));
     return Number.isFinite(value) && value > 0 ? value : null;
   };
-  const step = query.get("step") === END ? steps : Math.floor(number("step") ?? 0) - 1;
+  const named = query.get("step");
+  const step = named === END ? steps : Math.floor(number("step") ?? 0) - 1;
   const compare = query.get("differ") ?? "LOWAT";
   const isKnown = compare in defaults;
   const above = query.get("above") ?? "none";
   const below = query.get("below") ?? defaults.LOWAT;
+  const unknown = [...query.keys()].filter((name) => /^[A-Z]/.test(name) && !(name in defaults));
+  if (!isKnown) unknown.push(`differ=${compare}`);
+  if (named !== null && (step < 0 || step > steps || (named !== END && step === steps))) unknown.push(`step=${named}`);
   return {
-    step: step >= 0 && step <= steps ? step : null,
+    // A story has as many steps as it has; the nearest to a later one is its last.
+    step: step >= 0 && (steps || named === END) ? (named === END ? steps : Math.min(step, steps - 1)) : null,
     scenario: query.get("scenario") ?? "",
     chosen: {
       compare: isKnown ? compare : "LOWAT",
@@ -62,6 +68,7 @@ export function read(search, defaults, steps) {
     },
     tMs: number("t"),
     speed: number("speed"),
+    unknown,
   };
 }
 
@@ -79,6 +86,11 @@ export class Address {
   /** The query without time and speed. */
   get text() {
     return this._text(false);
+  }
+
+  /** What the page shows if the address says nothing. */
+  get usual() {
+    return read("", this.defaults, this.steps);
   }
 
   /** Reads the present address. */

@@ -5,15 +5,17 @@
 // All lengths follow from the size of the text, so that no text is smaller than the page's.
 
 import { STREAMS } from "./film.js";
+import { ROW } from "./grip.js";
 import { ABOVE, AXIS, GAP, Lanes } from "./lanes.js";
 import { Places } from "./places.js";
 import { make, set, show } from "./svg.js";
+import { worded } from "./tip.js";
 import { WaitCard } from "./wait_card.js";
 import { BOLD } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
 /** @typedef {{bytes: number, linkBytes: number, durationMs: number, bytesPerMs: number, waitMs: number}} Scale */
-/** @typedef {{width: number, height: number, em: number, axis: boolean}} Room */
+/** line: true if LOWAT's line stands below the end card. @typedef {{width: number, height: number, em: number, axis: boolean, line: boolean}} Room */
 
 /** In a drawing that is narrower than this, numbers have a row of their own. */
 const NARROW = 40;
@@ -28,7 +30,7 @@ export class ArmDrawing {
    * @param {import("./types.js").Shown} shown
    * @param {Room} room the space for the drawing, and the size of its text, in pixels
    */
-  constructor(film, scale, shown, { width, height, em, axis }) {
+  constructor(film, scale, shown, { width, height, em, axis, line }) {
     this.film = film;
     this.scale = scale;
     this.em = em;
@@ -38,7 +40,7 @@ export class ArmDrawing {
     const { ledger } = shown.arm;
     /** Null if the run has no ledger. */
     this.card = ledger ? new WaitCard(ledger, scale.waitMs, { width, em }) : null;
-    const least = Math.max(LEAST_BOX + (brief ? 1 : 0), (this.card?.least ?? 0) - TICKETS) + 2 * LEAST_LANE;
+    const least = Math.max(LEAST_BOX + (brief ? 1 : 0), (this.card?.least ?? 0) + (line ? ROW : 0) - TICKETS) + 2 * LEAST_LANE;
     this.height = Math.max(height, (fixed + least) * em);
     const spare = this.height - (fixed + least) * em;
     const laneHeight = LEAST_LANE * em + Math.min(0.25 * spare, 1.5 * em);
@@ -47,13 +49,18 @@ export class ArmDrawing {
     this.places = new Places(film, scale, shown, { width, em, y, height: boxHeight, brief });
     this.lanes = new Lanes(film, scale, shown, { width, em, y: y + boxHeight, laneHeight, brief, axis });
     // At the film's end there are no tickets.
-    this.card?.draw(y + boxHeight);
+    const space = y + boxHeight;
+    /** The upper end of the line below the end card; null if there is none. */
+    this.lineY = line && this.card ? space - ROW * em : null;
+    this.card?.draw(this.lineY ?? space);
     this.element = /** @type {SVGSVGElement} */ (
       make("svg", { viewBox: `0 0 ${width.toFixed(1)} ${this.height.toFixed(1)}`, class: brief ? "stage brief" : "stage", role: "group" })
     );
     this.element.style.height = `${this.height}px`;
     this.element.append(this.places.element, this.lanes.element);
     if (this.card) this.element.append(this.card.element);
+    /** The line of LOWAT, if it can be moved. @type {import("./grip.js").Grip | null} */
+    this.grip = null;
     /** @type {Record<string, SVGElement>} */
     this.parts = {};
     this._tickets();
@@ -64,7 +71,7 @@ export class ArmDrawing {
     for (const stream of STREAMS) {
       const text = `GET ${this.film.asked(stream).name}`;
       const width = (text.length * BOLD + 1) * em;
-      const group = (this.parts[stream] = make("g", { class: `ticket ${stream}` }));
+      const group = (this.parts[stream] = worded(make("g", { class: `ticket ${stream}` }), "request"));
       // Points back to the client, which sent the request.
       const trail = (this.parts[`trail-${stream}`] = make("path", { class: "trail" }));
       group.append(
@@ -82,6 +89,7 @@ export class ArmDrawing {
     const ended = this.card !== null && tMs >= this.scale.durationMs;
     show(this.places.element, !ended);
     if (this.card) show(this.card.element, ended);
+    this.grip?.end(ended);
     this.places.show(tMs);
     this.lanes.show(tMs);
     this._showTickets(tMs);

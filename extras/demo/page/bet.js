@@ -50,8 +50,8 @@ export class Bet {
   }
 
   /** @param {MouseEvent} event */
-  _put({ clientX }) {
-    if (this.isOver) return;
+  _put({ clientX, target }) {
+    if (this.isOver || /** @type {Element} */ (target).closest("[data-said]")) return;
     const { left, width } = this.area.getBoundingClientRect();
     this._set(((clientX - left) / width) * this.lanes.scale.durationMs);
   }

@@ -7,7 +7,7 @@ import { Bet, Bets } from "./bet.js";
 import { controls } from "./controls.js";
 import { Film, STREAMS } from "./film.js";
 import { Grip } from "./grip.js";
-import { Filmstrip } from "./filmstrip.js";
+import { Filmstrip, LEAST } from "./filmstrip.js";
 import { Heading } from "./heading.js";
 import { linkFacts } from "./link.js";
 import { marksOf } from "./marks.js";
@@ -15,6 +15,7 @@ import { Kept } from "./kept.js";
 import { Phone } from "./phone.js";
 import { Player } from "./player.js";
 import { element, set, write } from "./svg.js";
+import { reachable } from "./tip.js";
 import { seconds, sentence } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
@@ -58,7 +59,10 @@ export class BothArms {
     /** The space for which everything was drawn. */
     this.space = "";
     /** The arm that is drawn where there is room for one. */
-    this.alone = 1;
+    this.alone = 0;
+    /** The instant at which the first important resource exists. */
+    this.existsMs = 0;
+    this.isRewound = false;
     /** The drawings of the last time: most of them do not change when one arm gets another film. */
     this.kept = new Kept();
     new ResizeObserver(() => {
@@ -78,6 +82,7 @@ export class BothArms {
     this.arms = arms;
     this.names = names;
     const films = this._draw();
+    this.existsMs = Math.min(...films.map((film) => film?.availableMs ?? 0));
     write(this.link, linkFacts(arms));
     this.player.setSpeed(speed);
     const { marks, decisive } = marksOf(films, names);
@@ -87,11 +92,24 @@ export class BothArms {
   /** Draws this arm where there is room for one. @param {number} arm */
   see(arm) {
     this.alone = arm;
-    if (this._isAlone) this._draw();
+    if (this.isAlone) this._draw();
+  }
+
+  /** At the film's end shows the boxes again, at an instant at which a limit makes a difference. */
+  rewind() {
+    if (this.player.tMs < this.player.durationMs) return;
+    this.player.seek(this.existsMs);
+    this.isRewound = true;
+  }
+
+  /** Plays on from where the film was rewound to. */
+  goOn() {
+    if (this.isRewound && this.player.begins) this.player.play();
+    this.isRewound = false;
   }
 
   /** True if the style sheet has room for one arm. */
-  get _isAlone() {
+  get isAlone() {
     return getComputedStyle(this.place).getPropertyValue("--room") === "one";
   }
 
@@ -103,7 +121,7 @@ export class BothArms {
   get _spaceNow() {
     const { clientWidth, clientHeight } = this.place;
     // In a page that scrolls, the height follows from the drawings.
-    return `${clientWidth} ${this._scrolls ? "" : clientHeight} ${getComputedStyle(this.place).fontSize} ${this._isAlone}`;
+    return `${clientWidth} ${this._scrolls ? "" : clientHeight} ${getComputedStyle(this.place).fontSize} ${this.isAlone}`;
   }
 
   /** Redraws everything for the available space; returns the films. */
@@ -120,7 +138,7 @@ export class BothArms {
     const scale = this._scale(films);
     const em = parseFloat(getComputedStyle(this.place).fontSize);
     const width = this.place.clientWidth;
-    const [isNarrow, isAlone] = [width < NARROW * em, this._isAlone];
+    const [isNarrow, isAlone] = [width < NARROW * em, this.isAlone];
     this.place.classList.toggle("narrow", isNarrow);
     this.place.classList.toggle("tight", width < TIGHT * em);
     const headings = this.arms.map((shown, index) => new Heading(shown, this.names[index], this.arms[1 - index]));
@@ -135,7 +153,7 @@ export class BothArms {
     const height = this._scrolls ? 0 : this.place.clientHeight;
     const there = articles.filter((article) => !article.hidden);
     const between = there.length * parseFloat(getComputedStyle(this.place).rowGap) + BORDERS * em;
-    const spare = height - there.length * (isNarrow ? NARROW_ARM : ARM) * em - between - (isAlone ? GAP * em : 0);
+    const spare = height - there.length * (isNarrow ? NARROW_ARM : ARM) * em - between - (isAlone || width < LEAST * em ? GAP * em : 0);
     const strip = new Filmstrip(films, this.names, scale.durationMs, { width, height: this._scrolls ? STRIP * em : Math.min(STRIP * em, Math.max(LEAST_STRIP * em, spare)), em }, ids, this.kept);
     this.place.replaceChildren(...articles, strip.element);
     const room = (height - strip.element.offsetHeight - between) / there.length;
@@ -152,22 +170,26 @@ export class BothArms {
       return phone;
     });
     const heights = articles.map(({ children }, index) => [...children].reduce((sum, child) => sum + (child === phones[index]?.element ? 0 : taken(child)), 0));
+    // On stage a speaker moves the line while the boxes are seen.
+    const line = this.limits !== null && !this.player.onStage;
     articles.forEach((article, index) => {
       const [film, phone, words] = [films[index], phones[index], heights[index]];
       if (!film || !phone) return;
-      const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em, axis: isNarrow || article === there.at(-1) };
+      const space = { width: isNarrow ? width : width - phoneWidth - 0.8 * em, height: room - words, em, axis: isNarrow || article === there.at(-1), line };
       const drawing = this.kept.keep(`arm ${index}`, [ids[index], scale, space], () => new ArmDrawing(film, scale, this.arms[index], space));
-      for (const old of drawing.element.querySelectorAll(".bet, .grip")) old.remove();
+      for (const old of drawing.element.querySelectorAll(".bet, .grip, .grip-row")) old.remove();
       article.insertBefore(drawing.element, headings[index].note);
       const bet = new Bet(drawing.lanes, index, this.bets);
       drawing.lanes.element.append(bet.element);
-      if (this.limits) drawing.places.element.append(new Grip(drawing.places, index, this.arms[index].knobs.LOWAT, this.limits).element);
+      drawing.grip = this.limits && new Grip(drawing.places, index, this.arms[index].knobs.LOWAT, this.limits, this, drawing.lineY);
+      if (drawing.grip) drawing.element.append(drawing.grip.row, drawing.grip.element);
       // A bet's text is beside the drawing's.
       this.drawn.push(drawing, bet, phone, { show: (tMs) => this._tell(drawing.element, index, tMs >= film.durationMs) });
     });
     // A small phone has room for the film only.
     const less = isAlone ? [...headings.map(({ note }) => note), strip.element] : [];
     for (const part of less) if (this.place.scrollHeight > height) part.remove();
+    articles.forEach(reachable);
     this.drawn.push(...headings, strip);
     this._show(this.player.tMs);
     if (focus) /** @type {SVGElement | undefined} */ ([...this.place.querySelectorAll(".grip, .bet")][Number(kept)])?.focus();

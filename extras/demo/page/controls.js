@@ -5,6 +5,7 @@
 import { isCalm } from "./calm.js";
 import { FASTEST, SLOWEST } from "./player.js";
 import { element, set, write } from "./svg.js";
+import { reachable, worded } from "./tip.js";
 import { pace, times } from "./words.js";
 
 const SPAN = Math.log(FASTEST / SLOWEST);
@@ -27,9 +28,9 @@ function slider(className, label, range) {
 
 /** Says why the film stands, or how fast it runs; the last chapter mark follows. @param {import("./player.js").Player} player */
 function state(player) {
-  const { playing, tMs, marks, durationMs, chapter } = player;
+  const { playing, tMs, stops, durationMs, chapter } = player;
   if (!durationMs) return "";
-  if (!playing && player.onStage && marks.some((mark) => mark.tMs === tMs)) return "stopped at:";
+  if (!playing && player.onStage && stops.some((mark) => mark.tMs === tMs)) return "stopped at:";
   const fast = player.isSlow ? `slow motion, ${times(player.pace)}` : pace(player.pace);
   if (!chapter) return playing || !tMs ? `plays at ${fast}` : "paused";
   return `${playing ? fast : "paused"}, after:`;
@@ -54,9 +55,10 @@ export function controls(bar, player) {
   const [clock, chapter, factor, told, hint] = ["clock", "chapter", "factor", "told", "hint"].map((name) => element("output", name));
   hint.id = "player-hint";
   set(play, { "aria-describedby": hint.id });
-  const link = element("span", "link-facts");
+  const link = worded(element("span", "link-facts"), "link");
   const words = element("p", "player-words");
   words.append(told, chapter, hint, link);
+  reachable(words);
   const track = element("div", "track");
   const ticks = element("div", "ticks");
   track.append(ticks, scrub);

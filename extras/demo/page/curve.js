@@ -11,6 +11,9 @@ const HEIGHT = 112;
 const LEFT = 8;
 const TOP = 38;
 const BOTTOM = 100;
+/** The height of a label, and the width of a letter, in the drawing's units. */
+const LINE = 12;
+const LETTER = 7.5;
 
 /** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
 function make(tag, attributes, text) {
@@ -45,6 +48,8 @@ export function curve(stops, marked, nameOf) {
       drawn.append(make("path", { class: "curve-line", d: `M${x(one.index)} ${y(Number(one.ms))}L${x(other.index)} ${y(Number(other.ms))}` }));
     }
   }
+  /** Where the last label ends, and its line. */
+  let last = { right: -Infinity, y: 0 };
   for (const { value, index, ms } of points) {
     const isMarked = marked.includes(value);
     if (ms === null) {
@@ -57,8 +62,14 @@ export function curve(stops, marked, nameOf) {
     if (!isMarked) continue;
     // The line comes from the upper left.
     const anchor = index > stops.length - 3 ? "end" : "start";
-    const label = { class: "curve-value", x: x(index), y: y(ms) - 8, "text-anchor": anchor };
-    drawn.append(make("text", label, seconds(ms)));
+    const text = seconds(ms);
+    const left = x(index) - (anchor === "end" ? text.length * LETTER : 0);
+    // Beside the label of a neighbour there is room below both points.
+    const above = y(ms) - 8;
+    const crowded = left < last.right && Math.abs(above - last.y) < LINE;
+    const line = crowded ? Math.max(last.y + 8, y(ms)) + LINE + 4 : above;
+    last = { right: left + text.length * LETTER, y: above };
+    drawn.append(make("text", { class: "curve-value", x: x(index), y: line, "text-anchor": anchor }, text));
   }
   return drawn;
 }

@@ -12,7 +12,7 @@ export function fade(place, change) {
   change();
   for (const { copy, box } of before) {
     if (!(copy instanceof SVGElement)) continue;
-    for (const part of copy.querySelectorAll("text, .grip")) part.remove();
+    for (const part of copy.querySelectorAll("text, .grip, .grip-row")) part.remove();
     copy.classList.add("fading");
     copy.removeAttribute("aria-label");
     copy.setAttribute("aria-hidden", "true");

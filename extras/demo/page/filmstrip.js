@@ -5,6 +5,7 @@
 import { tickStep } from "./lanes.js";
 import { Screen } from "./screen.js";
 import { element, make, write } from "./svg.js";
+import { worded } from "./tip.js";
 import { gap, seconds } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
@@ -15,7 +16,7 @@ const ASPECT = 0.8;
 const TEXT = 1.3;
 /** Space for the gap's text beside the frames; in a strip that is narrower than LEAST, the text is below. */
 const GAP = 21;
-const LEAST = 46;
+export const LEAST = 46;
 /** A shorter difference is none: it is less than a person sees. */
 const LEAST_MS = 20;
 /** While the slower page is still loading, a shorter difference is not shown: "0.0 ms" would look like a result. */
@@ -53,7 +54,7 @@ export class Filmstrip {
     const pitch = ((right - left) * stepMs) / (Math.ceil(durationMs / stepMs) * stepMs);
     const texts = Math.ceil((4.2 * em) / pitch);
     films.forEach((_, index) => {
-      svg.append(make("text", { x: 0.3 * em, y: index * row + frame.height / 2 + 0.35 * em, class: "strip-name" }, "▲▼"[index] ?? ""));
+      svg.append(worded(make("text", { x: 0.3 * em, y: index * row + frame.height / 2 + 0.35 * em, class: "strip-name" }, "▲▼"[index] ?? ""), "strip"));
     });
     for (let number = 0; number * stepMs < durationMs + stepMs; number += 1) {
       const tMs = number * stepMs;

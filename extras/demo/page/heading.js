@@ -1,7 +1,9 @@
 // @ts-check
 // An arm's name, its verdict and its figures. Verdict and figures appear at their instants and not before.
 
+import { GLOSSARY } from "./glossary.js";
 import { element } from "./svg.js";
+import { explaining, worded } from "./tip.js";
 import { kib, seconds, sentence } from "./words.js";
 
 /** @typedef {import("./types.js").Shown} Shown */
@@ -42,27 +44,33 @@ export class Heading {
     const endMs = film?.duration_ms ?? 0;
     const word = arm.verdict ?? arm.status;
     const verdict = element("span", `verdict ${word}`, VERDICTS[/** @type {keyof typeof VERDICTS} */ (word)] ?? word);
+    if (word in GLOSSARY) worded(verdict, /** @type {import("./glossary.js").Word} */ (word));
     this.later.push({ tMs: endMs, part: verdict });
     this.figures = element("dl", "figures");
-    this.element.append(element("h2", "arm-name", name), verdict, this.figures);
+    const heading = element("h2", "arm-name");
+    heading.append(worded(element("span", "", name), "arm"));
+    this.element.append(heading, verdict, this.figures);
+    this.names = shown.names;
     // The film rounds its times down to a microsecond.
     const at = (/** @type {number | null} */ tMs) => Math.min(Math.floor((tMs ?? endMs) * 1000) / 1000, endMs);
     const { important, others } = shown.names;
-    this._add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms", at(arm.first_byte_ms), "middle");
-    this._add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms", at(arm.important_last_byte_ms), "main");
-    this._add(`${others} complete`, seconds(arm.others_last_byte_ms), "others_last_byte_ms", at(arm.others_last_byte_ms));
-    this._add(`${others} before it`, kib(arm.other_bytes_before), "other_bytes_before", at(arm.first_byte_ms));
-    if (arm.oracle) this._add("soonest possible", seconds(arm.oracle.first_byte_ms), "oracle.first_byte_ms", endMs);
+    this._add(`${important} begins`, seconds(arm.first_byte_ms), "first_byte_ms", at(arm.first_byte_ms), "begins", "middle");
+    this._add(`${important} complete`, seconds(arm.important_last_byte_ms), "important_last_byte_ms", at(arm.important_last_byte_ms), "complete", "main");
+    this._add(`${others} complete`, seconds(arm.others_last_byte_ms), "others_last_byte_ms", at(arm.others_last_byte_ms), "complete");
+    this._add(`${others} before it`, kib(arm.other_bytes_before), "other_bytes_before", at(arm.first_byte_ms), "before");
+    if (arm.oracle) this._add("soonest possible", seconds(arm.oracle.first_byte_ms), "oracle.first_byte_ms", endMs, "possible");
     this.note = this._note(shown, aboutVerdict(shown, other));
     this.later.push({ tMs: endMs, part: this.note });
   }
 
-  /** @param {string} what @param {string} value @param {string} key @param {number} tMs @param {string} [weight] */
-  _add(what, value, key, tMs, weight = "minor") {
+  /** @param {string} what @param {string} value @param {string} key @param {number} tMs @param {import("./glossary.js").Word} word @param {string} [weight] */
+  _add(what, value, key, tMs, word, weight = "minor") {
     const figure = element("div", `figure ${weight}`);
     const said = element("dd", "", value);
     said.dataset.figure = key;
-    figure.append(element("dt", "", what), said);
+    const term = element("dt", "");
+    term.append(worded(element("span", "", what), word, this.names));
+    figure.append(term, said);
     this.figures.append(figure);
     this.later.push({ tMs, part: figure });
   }
@@ -72,7 +80,9 @@ export class Heading {
     const { verdict_reason: reason, warnings } = shown.arm;
     const told = [reason ?? "", shown.wait ?? "", ...warnings].filter((text) => text).map(sentence);
     const made = element("p", about ? "note about" : "note");
-    made.append(element("span", "about-verdict", about), " ", element("span", "reason", told.join(" ")));
+    const why = element("span", "reason");
+    why.append(explaining(told.join(" "), shown.names));
+    made.append(element("span", "about-verdict", about), " ", why);
     made.tabIndex = 0;
     made.setAttribute("role", "note");
     return made;

@@ -4,6 +4,7 @@
 
 import { STREAMS } from "./film.js";
 import { explained, make, set, show, write } from "./svg.js";
+import { worded } from "./tip.js";
 import { LETTER, seconds } from "./words.js";
 
 /** @typedef {import("./film.js").Stream} Stream */
@@ -89,7 +90,7 @@ export class Lanes {
     for (const stream of STREAMS) {
       const name = `${this.shown.favoured === stream ? "▸ " : ""}${this.film.asked(stream).name}`;
       const middle = lane[stream] + laneHeight / 2;
-      element.append(make("text", { x: 0.3 * em, y: middle + 0.35 * em, class: `lane-name ${stream}` }, name));
+      element.append(worded(make("text", { x: 0.3 * em, y: middle + 0.35 * em, class: `lane-name ${stream}` }, name), stream, this.shown.names));
       const what = this.shown.names[stream];
       element.append(explained(make("rect", { x: this.left, width: this.right - this.left, y: lane[stream], height: laneHeight, class: "hole" }), `Nothing of ${what} arrived here: the link carried other bytes, or waited for a lost packet.`));
       this._add(`wait-${stream}`, explained(make("rect", { y: middle - laneHeight * 0.14, height: laneHeight * 0.28, class: `wait ${stream}` }), `${what}: the origin has it, and its first byte has not arrived.`));
@@ -97,9 +98,9 @@ export class Lanes {
     }
     const top = lane.others - 0.2 * em;
     this._add("available", make("line", { y1: top, y2: this.bottom, class: "available" }));
-    this._add("available-name", make("text", { y: lane.others - 0.3 * em, class: "available-name" }, `${this.film.asked("important").name} exists`));
+    this._add("available-name", worded(make("text", { y: lane.others - 0.3 * em, class: "available-name" }, `${this.film.asked("important").name} exists`), "exists", this.shown.names));
     this._add("now", make("line", { y1: top - 0.2 * em, y2: this.bottom, class: "now" }));
-    this._add("waiting", make("text", { y: lane.important + laneHeight / 2 + 0.42 * em, class: "waiting" }));
+    this._add("waiting", worded(make("text", { y: lane.important + laneHeight / 2 + 0.42 * em, class: "waiting" }), "waited"));
   }
 
   /** @param {number} count @returns {Record<Stream, string>} */

@@ -9,15 +9,16 @@ import { bytesOf } from "./grip.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { KnobChoice } from "./knob_choice.js";
 import { Blank, Leaving, remoteKeys, toggleFullScreen } from "./on_stage.js";
+import { nearest } from "./nearest.js";
 import { Panel } from "./panel.js";
 import { Pinned } from "./pinned.js";
 import { Presenter } from "./presenter.js";
-import { known, Refused } from "./seen.js";
+import { known, knowns, Refused } from "./seen.js";
 import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
 import { element, write } from "./svg.js";
 import { Talk } from "./talk.js";
-import { tips } from "./tip.js";
+import { explaining, reachable, tips } from "./tip.js";
 import { followZoom, toggleTheme } from "./theme.js";
 import { Wishes } from "./wishes.js";
 
@@ -47,6 +48,9 @@ class Page {
       move: (arm, value) => this._limit(arm, value),
       held: false,
     };
+    const about = at("comparison").lastElementChild;
+    about?.replaceChildren(explaining(about.textContent ?? ""));
+    reachable(at("comparison"));
     this.pinned = new Pinned(at("pinned"), this.drawing);
     this.stage = new Stage(at("stages"), this.drawing, at("mark"), (names) => this._compares(names));
     this.wishes = new Wishes(
@@ -71,7 +75,7 @@ class Page {
     this.leaving = new Leaving(() => this.present(false));
     /** @type {Record<string, () => void>} */
     this.keys = this._keys();
-    this.talk = new Talk(() => this._notes(), this.drawing.player, (key) => this.keys[key]?.());
+    this.talk = new Talk(() => this._notes(), this.drawing.player, (key) => this.blank.press(this.keys[key]));
     onKeys(() => this.presenting, this.keys);
     at("mode").addEventListener("click", () => this.present(!this.presenting));
     at("theme").addEventListener("click", toggleTheme);
@@ -89,7 +93,7 @@ class Page {
   _keys() {
     const { player } = this.drawing;
     const onStage = { ...this.presenter.keys, ...remoteKeys(player, this.presenter), b: () => this.blank.begin(), ".": () => this.blank.begin() };
-    return this.blank.before({
+    return {
       ...playerKeys(player),
       ...Object.fromEntries(Object.entries(onStage).map(([key, act]) => [key, () => this.presenting && act()])),
       p: () => this.present(!this.presenting),
@@ -99,7 +103,7 @@ class Page {
       F5: () => this.present(true),
       "?": () => this.help(),
       Escape: () => (this.wishes.isIdle ? this.presenting && this.leaving.ask() : this.cancel()),
-    });
+    };
   }
 
   get presenting() {
@@ -169,8 +173,8 @@ class Page {
   /** @param {{tMs?: number | null, dragged?: boolean}} how @returns {import("./wishes.js").Wish} */
   _wish({ tMs = null, dragged = false }) {
     const { arms, names } = this.choice;
-    const speed = (this.presenting && this.presenter.step?.speed) || null;
-    return { key: JSON.stringify([arms, names]), arms, names, speed, tMs, dragged, state: { ...this.state, tMs: null } };
+    const { speed = null, stops = null } = (this.presenting && this.presenter.step) || {};
+    return { key: JSON.stringify([arms, names]), arms, names, speed, stops, tMs, dragged, state: { ...this.state, tMs: null } };
   }
 
   /** The values of LOWAT that can be shown at once in an arm. @param {number} arm @returns {import("./grip.js").Limit[]} */
@@ -212,8 +216,23 @@ class Page {
     this._take(state);
     if (state.step !== null) this.choice.step(this.offered.story[Math.min(state.step, this.offered.story.length - 1)]);
     if (state.speed !== null) this.stage.byHand = { speed: state.speed, usual: null };
+    const said = [(state.unknown ?? []).length ? `Unknown in this address: ${state.unknown?.join(", ")}.` : "", this._nearest()];
     this.want({ entry: false, tMs: state.tMs });
     this.address.last = this.address.text;
+    if (said.some((text) => text)) this._tell({ text: said.join(" ").trim(), stays: true });
+  }
+
+  /** In a published file chooses the nearest films if the wanted ones are not there; returns a text that says so. */
+  _nearest() {
+    const { arms, compare } = this.choice;
+    if (!this.offered.published || arms.every(known)) return "";
+    const found = nearest(arms, compare, knowns());
+    if (!found) return "";
+    this.choice.step(found);
+    this.panel.chosen = "";
+    this.panel.draw();
+    const missed = arms.flatMap((wanted, arm) => Object.keys(wanted).filter((name) => wanted[name] !== this.choice.arms[arm][name]).map((name) => `${name}=${wanted[name]}`));
+    return `This file has no film of ${[...new Set(missed)].join(", ")}; these are the nearest that it has.`;
   }
 
   /** Gives up what is being run, and shows what was shown before. */
@@ -252,7 +271,9 @@ class Page {
     const { last } = this.wishes;
     this.stage.explain(`${text} So there is no film of these knobs.`.replace(/([^.?])( So there)/, "$1.$2"), {
       "Try again": () => this.want({ entry: false }),
-      ...(last && { "Back to the earlier arms": () => (this.wishes.back({ text: "" }), this.address.push()) }),
+      ...(last
+        ? { "Back to the earlier arms": () => (this.wishes.back({ text: "" }), this.address.push()) }
+        : { "Show the usual films": () => (this.restore(this.address.usual), this.address.push()) }),
     });
   }
 
@@ -269,25 +290,25 @@ class Page {
   _compares([above, below]) {
     const place = at("comparison");
     place.hidden = above === undefined;
-    this.pinned.name([above, below]);
+    this.pinned.name([above, below], above === this.choice.nameOf("LOWAT", "none"));
     write(at("pair"), `Above: ${above}. Below: ${below}. `);
   }
 
   /** @param {import("./wishes.js").Status} status */
-  _tell({ text, running = false, wrong = false }) {
+  _tell({ text, running = false, wrong = false, stays = false }) {
     const status = at("status");
     status.classList.toggle("wrong", wrong);
     write(at("said"), text);
     status.hidden = !text;
     at("cancel").hidden = !running;
     window.clearTimeout(this._telling);
-    if (text && !running && !wrong) this._telling = window.setTimeout(() => this._tell({ text: "" }), TOLD_MS);
+    if (text && !running && !wrong && !stays) this._telling = window.setTimeout(() => this._tell({ text: "" }), TOLD_MS);
   }
 }
 
 async function begin() {
   followZoom();
-  tips(at("stages"));
+  tips();
   try {
     const [offered] = await Promise.all([choices(), readShipped()]);
     const page = new Page(offered);

@@ -7,6 +7,9 @@ import { element } from "./svg.js";
 /** The time after the end of full screen in which Escape means only this. */
 const FULL_SCREEN_MS = 500;
 
+/** Keys that are held while another one is pressed. */
+const ALONE = ["Shift", "Control", "Alt", "AltGraph", "Meta"];
+
 /**
  * The keys of a remote: forward plays to the next mark, or goes there at once if the film plays; at the film's end, to the
  * next step. Back goes to the mark before; at the film's beginning, to the step before.
@@ -15,12 +18,12 @@ const FULL_SCREEN_MS = 500;
 export function remoteKeys(player, presenter) {
   return {
     PageDown: () => {
-      if (player.playing) player.jump(1);
+      if (player.playing) player.jump(1, player.stops);
       else if (player.tMs < player.durationMs) player.play();
       else presenter.go(presenter.index + 1);
     },
     PageUp: () => {
-      if (player.tMs > 0) player.jump(-1);
+      if (player.tMs > 0) player.jump(-1, player.stops);
       else presenter.go(presenter.index - 1);
     },
   };
@@ -35,6 +38,11 @@ export class Blank {
     this.element.hidden = true;
     document.body.append(this.element);
     this.element.addEventListener("click", () => this.end());
+    document.addEventListener("keydown", (event) => {
+      if (ALONE.includes(event.key) || !this.end()) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    }, { capture: true });
   }
 
   begin() {
@@ -49,9 +57,9 @@ export class Blank {
     return was;
   }
 
-  /** Returns actions that only end the blank screen, if there is one. @param {Record<string, () => void>} actions */
-  before(actions) {
-    return Object.fromEntries(Object.entries(actions).map(([key, act]) => [key, () => this.end() || act()]));
+  /** A key of the notes' window, which only ends the blank screen, if there is one. @param {() => void} [act] */
+  press(act) {
+    if (!this.end()) act?.();
   }
 }
 

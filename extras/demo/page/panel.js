@@ -6,7 +6,8 @@
 
 import { element } from "./svg.js";
 import { curve } from "./curve.js";
-import { known } from "./seen.js";
+import { comparable, nearest } from "./nearest.js";
+import { known, knowns } from "./seen.js";
 import { Kept } from "./kept.js";
 import { arrange, fill, including, labelled, select } from "./rows.js";
 
@@ -146,6 +147,7 @@ export class Panel {
     if (!words.length) return;
     const text = words.map(([name, value]) => `${name}=${value}`).join(" ");
     const add = (/** @type {string} */ what, /** @type {() => void} */ act) => {
+      if (this.choices.published && !this._leads(act)) return;
       const button = /** @type {HTMLButtonElement} */ (element("button", "cure", what));
       button.type = "button";
       button.dataset.focus = what;
@@ -167,14 +169,30 @@ export class Panel {
     });
   }
 
+  /** True if a published file has the films to which a change leads. @param {() => void} change */
+  _leads(change) {
+    const { compare, values, shared } = this.choice;
+    this.choice.shared = { ...shared };
+    this.choice.values = [...values];
+    change();
+    const leads = this.choice.arms.every(known);
+    Object.assign(this.choice, { compare, values, shared });
+    return leads;
+  }
+
   _compare() {
-    const names = this.choices.knobs.filter((knob) => knob.values.length > 1).map((knob) => knob.name);
+    const { published, knobs } = this.choices;
+    const names = published ? comparable(knowns()) : knobs.filter((knob) => knob.values.length > 1).map((knob) => knob.name);
     const values = including(names, this.choice.compare);
     const row = this.kept.keep("compare", values, () => {
       const control = select(values);
       control.dataset.focus = "compare";
       control.addEventListener("change", () => {
+        const { arms } = this.choice;
         this.choice.differ(control.value);
+        // A published file has no films of some of the values that would be compared.
+        const there = published && !this.choice.arms.every(known) && nearest(arms, control.value, knowns());
+        if (there) this.choice.step(there);
         this._touch();
       });
       return labelled(control, "The arms differ in");
@@ -239,7 +257,7 @@ export class Panel {
     return (differ ? ARMS : ARMS.slice(0, 1)).map((arm) => {
       const value = differ ? this.choice.values[arm] : this.choice.value(offer.name);
       const isSlider = offer.name === "LOWAT";
-      const values = including(isSlider ? this.choices.lowats : offer.values, value);
+      const values = including(isSlider ? this._limits(arm) : offer.values, value);
       const name = `${offer.name}-${arm}`;
       const row = this.kept.keep(name, [values, differ], () => this._control(offer, values, arm, differ));
       if (isSlider) this._read(row, values, values.indexOf(value));
@@ -247,6 +265,14 @@ export class Panel {
       fill(row, isSlider ? String(values.indexOf(value)) : value);
       return row;
     });
+  }
+
+  /** The stops of LOWAT's slider; in a published file those that were recorded. @param {0 | 1} arm */
+  _limits(arm) {
+    const { choices, choice } = this;
+    if (!choices.published) return choices.lowats;
+    const arms = choice.compare === "LOWAT" ? [choice.arms[arm]] : choice.arms;
+    return choices.lowats.filter((LOWAT) => arms.every((knobs) => known({ ...knobs, LOWAT })));
   }
 
   /** @param {KnobOffer} offer @param {readonly string[]} values @param {0 | 1} arm @param {boolean} differ */

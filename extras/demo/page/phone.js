@@ -1,8 +1,10 @@
 // @ts-check
 // The client's phone: its screen, and below it the page's moment when the important resources are complete.
 
+import { GLOSSARY } from "./glossary.js";
 import { Screen } from "./screen.js";
-import { element, make, write } from "./svg.js";
+import { element, explained, make, write } from "./svg.js";
+import { worded } from "./tip.js";
 
 /** Width of a phone, divided by its height. */
 const ASPECT = 0.78;
@@ -25,7 +27,10 @@ export class Phone {
     svg.style.height = `${high}px`;
     this.body = make("rect", { x: 0, y: 0, width: wide, height: high, rx: 2 * bezel, class: "phone-body" });
     svg.append(this.body, this.screen.element);
+    explained(svg, GLOSSARY.screen);
     this.caption = element("figcaption", "phone-caption");
+    this.words = worded(element("span", ""), "screen");
+    this.caption.append(this.words);
     this.element = element("figure", "phone");
     this.element.style.width = `${width}px`;
     this.element.append(svg, this.caption);
@@ -35,7 +40,7 @@ export class Phone {
   show(tMs) {
     const ready = tMs >= this.film.readyMs;
     const text = ready ? `✓ ${this.film.document.ready}` : "loading";
-    write(this.caption, text);
+    write(this.words, text);
     this.element.classList.toggle("ready", ready);
     this.screen.show(tMs);
   }

@@ -11,6 +11,7 @@
 
 import { STREAMS } from "./film.js";
 import { explained, make, set, show, write } from "./svg.js";
+import { worded } from "./tip.js";
 import { LETTER, size } from "./words.js";
 
 /** @typedef {import("./film.js").Film} Film */
@@ -32,6 +33,9 @@ const TITLES = {
   link: ["network, drawn ", "network ", "net ", "net", ""],
   client: ["client"],
 };
+
+/** The words for the places. @type {Record<string, import("./glossary.js").Word>} */
+const WORDS = { front: "front", socket: "kernel", link: "network", client: "client" };
 
 /** Where the bytes of the two queues are. */
 const QUEUED = { socket: "unsent in the kernel, which keeps their order", link: "on the way to the client" };
@@ -117,18 +121,20 @@ export class Places {
       const locked = name === "socket";
       const shape = { x: box.x, y: room.y, width: box.width, rx: 0.4 * em };
       const baseline = room.y + 1.1 * em;
-      this.element.append(make("rect", { ...shape, height: room.height, class: `box ${name}` }));
+      const place = worded(make("g", {}), WORDS[name]);
+      this.element.append(place);
+      place.append(make("rect", { ...shape, height: room.height, class: `box ${name}` }));
       if (locked) {
-        this.element.append(make("path", { d: `M${box.x} ${room.y + TITLE * em}v${-(TITLE - 0.4) * em}q0 ${-0.4 * em} ${0.4 * em} ${-0.4 * em}h${box.width - 0.8 * em}q${0.4 * em} 0 ${0.4 * em} ${0.4 * em}v${(TITLE - 0.4) * em}z`, class: "lid" }));
-        this._lock(box.x + pad, baseline);
+        place.append(make("path", { d: `M${box.x} ${room.y + TITLE * em}v${-(TITLE - 0.4) * em}q0 ${-0.4 * em} ${0.4 * em} ${-0.4 * em}h${box.width - 0.8 * em}q${0.4 * em} 0 ${0.4 * em} ${0.4 * em}v${(TITLE - 0.4) * em}z`, class: "lid" }));
+        this._lock(place, box.x + pad, baseline);
       }
       const left = box.x + pad + (locked ? 1.1 * em : 0);
       const free = this._exit(box) - left - (room.brief ? 0 : 4.5 * em);
       const titles = TITLES[name].map((text) => (name === "link" ? `${text}${factor}` : text));
       const title = titles.find((text) => text.length * LETTER * em <= free) ?? titles[titles.length - 1];
-      this.element.append(make("text", { x: left, y: baseline, class: `title ${name}` }, title));
+      place.append(make("text", { x: left, y: baseline, class: `title ${name}` }, title));
       const y = room.brief ? this.bottom - 0.4 * em : baseline;
-      this._add(`${name}-bytes`, make("text", { x: this._exit(box), y, class: `bytes ${name}` }));
+      place.append((this.parts[`${name}-bytes`] = make("text", { x: this._exit(box), y, class: `bytes ${name}` })));
     }
     const { front, socket, link, client } = this.places;
     for (const [from, to] of [[front, socket], [socket, link], [link, client]]) {
@@ -156,17 +162,17 @@ export class Places {
     const { important } = this.shown.names;
     this._add("coming", explained(make("rect", { y: rowY[1], height: rowHeight, class: "coming" }), `${important}: requested, but the origin does not have it yet.`));
     this._add("lost", explained(make("path", { class: "lost" }), "Lost on the way, or arrived behind a loss: TCP sends the lost packet again."));
-    this._add("lost-name", make("text", { y: this.queueY + this.queueHeight / 2, class: "lost-name" }, "lost, or behind a loss"));
+    this._add("lost-name", worded(make("text", { y: this.queueY + this.queueHeight / 2, class: "lost-name" }, "lost, or behind a loss"), "lost"));
     this._add("bottleneck", explained(make("path", { class: "bottleneck" }), "These bytes wait in the queue of the bottleneck."));
-    this._add("queue-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "queue-name" }, "bottleneck"));
+    this._add("queue-name", worded(make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "queue-name" }, "bottleneck"), "bottleneck"));
     this._add("lowat", make("line", { y1: room.y + TITLE * em, y2: this.lineEnd, class: "lowat" }));
-    this._add("lowat-name", make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "lowat-name" }, "LOWAT"));
+    this._add("lowat-name", worded(make("text", { y: this.queueY + this.queueHeight / 2 + 0.35 * em, class: "lowat-name" }, "LOWAT"), "lowat"));
   }
 
-  /** Draws a padlock. @param {number} x @param {number} baseline */
-  _lock(x, baseline) {
+  /** Draws a padlock. @param {Element} place @param {number} x @param {number} baseline */
+  _lock(place, x, baseline) {
     const { em } = this;
-    this.element.append(
+    place.append(
       make("path", { d: `M${x + 0.16 * em} ${baseline - 0.5 * em}v${-0.15 * em}a${0.24 * em} ${0.24 * em} 0 0 1 ${0.48 * em} 0v${0.15 * em}`, class: "shackle", "stroke-width": 0.14 * em }),
       make("rect", { x, y: baseline - 0.52 * em, width: 0.8 * em, height: 0.62 * em, rx: 0.1 * em, class: "lock" }),
     );

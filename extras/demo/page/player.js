@@ -2,6 +2,7 @@
 // The clock of a film: playing or paused, speed, position in milliseconds of link time, and chapter marks.
 
 import { isCalm } from "./calm.js";
+import { APART } from "./marks.js";
 
 /** @typedef {import("./film.js").Mark} Mark */
 
@@ -20,6 +21,8 @@ export class Player {
     this.playing = false;
     /** The chapter marks, in order of time. @type {readonly Mark[]} */
     this.marks = [];
+    /** The texts of the marks at which a film on stage stops, if it does not stop at each. @type {readonly string[] | null} */
+    this.said = null;
     /** The time in which a film on stage is slower. @type {readonly [number, number]} */
     this.decisive = [0, 0];
     /** True to begin paused, to pause at each mark, and to be slower in the decisive time. */
@@ -41,6 +44,12 @@ export class Player {
     this.marks = marks;
     this.decisive = decisive;
     this.seek(fromMs);
+  }
+
+  /** The marks at which a film on stage stops: those at which there is something to say, and its end. */
+  get stops() {
+    const { said } = this;
+    return said === null ? this.marks : this.marks.filter(({ text }, index) => index === this.marks.length - 1 || text.split(APART).some((part) => said.includes(part)));
   }
 
   /** The text of the last chapter mark so far. */
@@ -90,10 +99,10 @@ export class Player {
     this._tell();
   }
 
-  /** Pauses at the next chapter mark, or at the one before. @param {1 | -1} way */
-  jump(way) {
+  /** Pauses at the next chapter mark, or at the one before. @param {1 | -1} way @param {readonly Mark[]} [marks] */
+  jump(way, marks = this.marks) {
     this.pause();
-    const found = way > 0 ? this.marks.find(({ tMs }) => tMs > this.tMs) : this.marks.findLast(({ tMs }) => tMs < this.tMs);
+    const found = way > 0 ? marks.find(({ tMs }) => tMs > this.tMs) : marks.findLast(({ tMs }) => tMs < this.tMs);
     this.seek(found?.tMs ?? (way > 0 ? this.durationMs : 0));
   }
 
@@ -107,7 +116,7 @@ export class Player {
   _tick(nowMs) {
     if (!this.playing) return;
     const wanted = Math.min(this.durationMs, this.tMs + Math.max(0, nowMs - this._lastMs) * this.pace);
-    const mark = this.onStage ? this.marks.find(({ tMs }) => tMs > this.tMs && tMs <= wanted) : undefined;
+    const mark = this.onStage ? this.stops.find(({ tMs }) => tMs > this.tMs && tMs <= wanted) : undefined;
     this.tMs = mark?.tMs ?? wanted;
     this._lastMs = nowMs;
     this._show(this.tMs);

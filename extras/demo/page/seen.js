@@ -36,6 +36,11 @@ export function known(knobs) {
   return seen.get(keyOf(knobs));
 }
 
+/** Returns the knobs of all arms that this page has seen. @returns {Record<string, string>[]} */
+export function knowns() {
+  return [...seen.keys()].map((key) => Object.fromEntries(JSON.parse(key)));
+}
+
 /** Keeps a result that was shipped with the demo. @param {Shown} shown */
 export function ship(shown) {
   before.set(keyOf(shown.knobs), shown);

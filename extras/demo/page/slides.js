@@ -39,20 +39,21 @@ const closing = {
   },
 };
 const presenter = new Presenter(at("story"), told.slides, (step) => {
-  const { shown, names, speed } = /** @type {Slide} */ (step);
+  const { shown, names, speed, stops } = /** @type {Slide} */ (step);
+  drawing.player.said = stops;
   document.title = step.title;
   drawing.open(shown.map((key) => told.arms[key]), names, speed);
   note();
 }, closing);
-const talk = new Talk(() => presenter.notes(told.closing), drawing.player, (key) => keys[key]?.());
+const talk = new Talk(() => presenter.notes(told.closing), drawing.player, (key) => blank.press(keys[key]));
 followZoom();
-tips(at("stages"));
+tips();
 at("theme").addEventListener("click", toggleTheme);
 const help = /** @type {HTMLDialogElement} */ (at("help"));
 const blank = new Blank(drawing.player);
 const black = () => blank.begin();
 /** @type {Record<string, () => void>} */
-const keys = blank.before({
+const keys = {
   ...playerKeys(drawing.player),
   ...presenter.keys,
   ...remoteKeys(drawing.player, presenter),
@@ -62,7 +63,7 @@ const keys = blank.before({
   f: toggleFullScreen,
   s: () => talk.open(),
   "?": () => help.showModal(),
-});
+};
 onKeys(() => true, keys);
 at("notes").addEventListener("click", () => talk.open());
 presenter.go(Number(location.hash.slice(1)) - 1 || 0);

@@ -67,13 +67,14 @@ export class Stage {
   show(wish, arms, recorded) {
     const { player } = this.drawing;
     const again = this.key === wish.key || (wish.dragged && Boolean(this.key));
-    const from = wish.tMs ?? (again ? player.tMs : 0);
+    const from = wish.tMs ?? (again ? (player.tMs >= player.durationMs ? Infinity : player.tMs) : 0);
     const playing = wish.tMs === null && (again ? (this.isDim ? this.wasPlaying : player.playing) : player.begins);
     const longest = Math.max(...arms.map((each) => each.film?.duration_ms ?? 0));
     const change = () => {
       this.opening = true;
       this.usual = wish.speed ?? (longest < SHORT_MS ? SHORT_SPEED : USUAL_SPEED);
       if (!again) this.drawing.bets.clear();
+      player.said = wish.stops;
       this.drawing.open(arms, wish.names, this.speed, from);
       this.byHand.usual ??= this.usual;
       this.key = wish.key;

@@ -2,11 +2,13 @@
 // The page's side of the speaker's notes: tells the notes' window what the audience sees, and obeys its keys.
 
 /**
- * minute, until: when the step begins and ends by the plan. stop: the next chapter mark of the film. passed: the texts of
+ * minute, until: when the step begins and ends by the plan. stop: where the film stops next. passed: the texts of
  * the marks so far.
  * @typedef {{step: string, title: string, say: import("./types.js").Said[], minute: string | null, until: string | null, next: string, presenting: boolean}} Notes
  * @typedef {{tMs: number, stop: import("./film.js").Mark | undefined, passed: string[], playing: boolean}} FilmTime
  */
+
+import { APART } from "./marks.js";
 
 export const CHANNEL = "priolab-talk";
 const EACH_MS = 100;
@@ -36,15 +38,15 @@ export class Talk {
   /** Tells the film's time, several times a second while it plays. */
   _tellTime() {
     window.clearTimeout(this._timer);
-    const { tMs, marks, playing } = this.player;
+    const { tMs, marks, stops, playing } = this.player;
     const wait = this._toldMs + EACH_MS - performance.now();
     if (wait > 0) {
       this._timer = window.setTimeout(() => this._tellTime(), wait);
       return;
     }
     this._toldMs = performance.now();
-    const passed = marks.filter((mark) => mark.tMs <= tMs).map(({ text }) => text);
-    this.channel.postMessage({ film: { tMs, playing, passed, stop: marks.find((mark) => mark.tMs > tMs) } });
+    const passed = marks.filter((mark) => mark.tMs <= tMs).flatMap(({ text }) => text.split(APART));
+    this.channel.postMessage({ film: { tMs, playing, passed, stop: stops.find((mark) => mark.tMs > tMs) } });
   }
 
   /** Opens the window, which asks for the notes. A file without a server has the window's page in itself. */

@@ -1,38 +1,136 @@
 // @ts-check
-// Says what a finger taps on. A pointer that hovers sees the same texts from the browser.
+// Says what a word or a shape is: to a pointer that hovers over a word, to a finger that taps, and to the focus, which the
+// arrow keys lead from word to word. Where it helps, the film marks what is meant.
 
-import { element, write } from "./svg.js";
+import { sentenceOf } from "./glossary.js";
+import { element, set, write } from "./svg.js";
+
+/** @typedef {import("./glossary.js").Word} Word */
 
 const LASTS_MS = 6000;
+const HOVERS_MS = 200;
+const WORDS = "[data-said]";
 
-/** Returns the text of the shape that is tapped, or of the shapes around it. @param {Element | null} tapped @param {HTMLElement} place */
-function textOf(tapped, place) {
-  for (let each = tapped; each && each !== place; each = each.parentElement) {
-    const title = [...each.children].find(({ tagName }) => tagName === "title");
-    if (title) return title.textContent ?? "";
-  }
-  return "";
+/** What a word means in the drawing of its arm. @type {Partial<Record<Word, string>>} */
+const MARKED = {
+  front: ".box.front",
+  kernel: ".box.socket",
+  network: ".box.link",
+  client: ".box.client",
+  unsent: ".places .fill",
+  lowat: ".lowat, .handle",
+  bottleneck: ".bottleneck",
+  lost: ".lost",
+  others: ".fill.others",
+  important: ".fill.important",
+  exists: ".available",
+  waiting: ".wait.important",
+  waited: ".wait.important",
+  before: ".lanes .fill.others",
+  needless: ".lanes .fill.others",
+};
+
+/**
+ * Lets an element say what a word means. @template {Element} E @param {E} place @param {Word} word
+ * @param {Record<string, string>} [names] of the resources @param {string} [first] is said before
+ */
+export function worded(place, word, names = {}, first = "") {
+  set(place, { "data-word": word, "data-said": `${first}${sentenceOf(word, names)}`, role: "note", tabindex: -1 });
+  return place;
 }
 
-/** @param {HTMLElement} place the element whose shapes have texts */
-export function tips(place) {
+/** Words in the lab's sentences. @type {[RegExp, Word][]} */
+const IN_TEXTS = [
+  [/needless/, "needless"],
+  [/front/, "front"],
+  [/TLS record/, "record"],
+  [/unsent/, "unsent"],
+  [/kernel/, "kernel"],
+  [/bottleneck/, "bottleneck"],
+  [/propagation/, "travel"],
+  [/LOWAT/, "lowat"],
+];
+const ANY = new RegExp(`(${IN_TEXTS.map(([found]) => found.source).join("|")})`);
+
+/** Returns a text whose known words say what they mean. @param {string} text @param {Record<string, string>} [names] */
+export function explaining(text, names) {
+  const parts = text.split(ANY).map((part) => {
+    const known = IN_TEXTS.find(([found]) => part.replace(found, "") === "" && part);
+    return known ? worded(element("span", "word-of", part), known[1], names) : part;
+  });
+  const place = element("span", "explaining");
+  place.append(...parts);
+  return place;
+}
+
+/** Lets Tab reach the first word of a place; the arrow keys lead on from there. @param {Element} place */
+export function reachable(place) {
+  const first = place.querySelector(WORDS);
+  if (first) set(first, { tabindex: 0 });
+}
+
+/** Returns the nearest element that says something, and what it says. @param {EventTarget | null} target @returns {[Element, string] | null} */
+function said(target) {
+  for (let each = target instanceof Element ? target : null; each; each = each.parentElement) {
+    const title = [...each.children].find(({ tagName }) => tagName === "title")?.textContent;
+    const text = each.getAttribute("data-said") ?? title;
+    if (text) return [each, text];
+  }
+  return null;
+}
+
+/** Begins to say what is pointed at, tapped, or has the focus. */
+export function tips() {
   const tip = element("p", "tip");
   tip.setAttribute("role", "status");
   tip.hidden = true;
-  let ends = 0;
-  const hide = () => (tip.hidden = true);
-  for (const type of ["pointerdown", "keydown", "input", "scroll"]) document.addEventListener(type, hide, { capture: true });
-  place.addEventListener("click", (event) => {
-    const { clientX, clientY, pointerType } = /** @type {PointerEvent} */ (event);
-    const text = pointerType === "touch" ? textOf(/** @type {Element} */ (event.target), place) : "";
-    if (!text) return;
+  document.body.append(tip);
+  let timer = 0;
+  const hide = () => {
+    window.clearTimeout(timer);
+    tip.hidden = true;
+    for (const each of document.querySelectorAll(".pointed")) each.classList.remove("pointed");
+  };
+  const show = (/** @type {[Element, string]} */ [place, text], /** @type {number} */ x, /** @type {number} */ y) => {
+    hide();
     write(tip, text);
     tip.hidden = false;
     const { width, height } = tip.getBoundingClientRect();
-    const left = Math.max(4, Math.min(clientX - width / 2, window.innerWidth - width - 4));
-    Object.assign(tip.style, { left: `${left}px`, top: `${clientY > height + 24 ? clientY - height - 20 : clientY + 24}px` });
-    window.clearTimeout(ends);
-    ends = window.setTimeout(hide, LASTS_MS);
+    const left = Math.max(4, Math.min(x - width / 2, window.innerWidth - width - 4));
+    Object.assign(tip.style, { left: `${left}px`, top: `${y > height + 24 ? y - height - 20 : y + 24}px` });
+    const marked = MARKED[/** @type {Word} */ (place.getAttribute("data-word"))];
+    for (const each of (marked && place.closest(".arm")?.querySelectorAll(marked)) || []) each.classList.add("pointed");
+  };
+  for (const type of ["pointerdown", "keydown", "input", "scroll"]) document.addEventListener(type, hide, { capture: true });
+  document.addEventListener("click", (event) => {
+    const { target, clientX, clientY, pointerType } = /** @type {PointerEvent} */ (event);
+    const found = pointerType === "touch" && said(target);
+    if (!found) return;
+    show(found, clientX, clientY);
+    timer = window.setTimeout(hide, LASTS_MS);
   });
-  document.body.append(tip);
+  document.addEventListener("pointerover", ({ target, clientX, clientY, pointerType }) => {
+    const word = pointerType === "mouse" && target instanceof Element && target.closest(WORDS);
+    if (!word) return;
+    window.clearTimeout(timer);
+    timer = window.setTimeout(() => show([word, word.getAttribute("data-said") ?? ""], clientX, clientY), HOVERS_MS);
+  });
+  document.addEventListener("pointerout", ({ pointerType }) => pointerType === "mouse" && hide());
+  document.addEventListener("focusin", ({ target }) => {
+    if (!(target instanceof Element) || !target.matches(`${WORDS}:focus-visible`)) return;
+    const { left, top, width } = target.getBoundingClientRect();
+    show([target, target.getAttribute("data-said") ?? ""], left + width / 2, top);
+  });
+  document.addEventListener("focusout", hide);
+  // Before the keys of the story.
+  document.addEventListener("keydown", (event) => {
+    const way = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const at = document.activeElement;
+    if (!way || !at?.matches(WORDS)) return;
+    const seen = [...(at.closest(".arm, main") ?? document).querySelectorAll(WORDS)].filter((each) => each.checkVisibility({ visibilityProperty: true }));
+    const next = seen[seen.indexOf(at) + way];
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (next instanceof SVGElement || next instanceof HTMLElement) next.focus();
+  }, { capture: true });
 }

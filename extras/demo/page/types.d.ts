@@ -66,6 +66,8 @@ export interface Shown {
   names: Record<Stream, string>;
   arm: Arm;
   wait: string | null;
+  /** Why this machine cannot run the arm, if it was recorded before, on another one. */
+  instead?: string;
   film: FilmDocument | null;
   film_reason: string | null;
 }
@@ -121,6 +123,8 @@ export interface StepOffer {
   bet: string | null;
   /** The speaker's notes. */
   say: Said[];
+  /** The chapter marks at which the text or the notes say something. */
+  stops: string[];
   /** When the step begins in the talk of five minutes; null if that talk leaves it out. */
   minute: string | null;
 }

@@ -14,13 +14,14 @@ import { known, Refused, shipped } from "./seen.js";
 /** @typedef {import("./types.js").Shown} Shown */
 /** @typedef {import("./knob_choice.js").Knobs} Knobs */
 /**
- * key: equal for equal wishes. speed: the film's speed; null for the usual one. tMs: the time at which the film shall
+ * key: equal for equal wishes. speed: the film's speed; null for the usual one. stops: the marks at which it stops on stage;
+ * null for all. tMs: the time at which the film shall
  * stand still; null to play it. dragged: true while a slider moves. state: what the page's knobs or its step were.
- * @typedef {{key: string, arms: [Knobs, Knobs], names: [string, string], speed: number | null, tMs: number | null, dragged: boolean, state: import("./address.js").PageState}} Wish
+ * @typedef {{key: string, arms: [Knobs, Knobs], names: [string, string], speed: number | null, stops: readonly string[] | null, tMs: number | null, dragged: boolean, state: import("./address.js").PageState}} Wish
  */
 /** @typedef {{wish: Wish, arms: readonly Shown[], recorded: boolean}} Last */
 /** @typedef {{wish: Wish, abort: AbortController}} Asking */
-/** @typedef {{text: string, running?: boolean, wrong?: boolean}} Status */
+/** stays: true to be seen until something else is to be told. @typedef {{text: string, running?: boolean, wrong?: boolean, stays?: boolean}} Status */
 
 const PATIENT_MS = 400;
 
@@ -123,8 +124,10 @@ export class Wishes {
   _show(wish, arms) {
     // Without the status line the stage has another size, for which the films are drawn.
     this.tell({ text: "" });
-    this._place({ wish, arms, recorded: false });
+    this._place({ wish, arms, recorded: arms.some(({ instead }) => instead) });
     this.settled();
+    const lacks = [...new Set(arms.map(({ instead }) => instead ?? "").filter((text) => text))];
+    if (lacks.length) this.tell({ text: `Recorded before, on another machine: ${lacks.join("; ")}` });
   }
 
   /** Shows the arms that were recorded before, if they are those of the wish. @param {Asking} asking */

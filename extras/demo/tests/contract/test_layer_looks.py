@@ -28,7 +28,7 @@ def _colours(theme: int) -> dict[Layer, str]:
 
 def test_names_and_order() -> None:
     """The film's parts are the layers of the ledger, in the ledger's order."""
-    parts = re.findall(r'\{ key: "(\w+)", name: "([^"]+)" \}', _CARD)
+    parts = re.findall(r'\{ key: "(\w+)", name: "([^"]+)", word: "\w+" \}', _CARD)
     assert parts == [(layer.value, NAMES[layer]) for layer in Layer]
 
 

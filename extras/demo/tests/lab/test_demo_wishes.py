@@ -37,6 +37,7 @@ pytestmark = pytest.mark.usefixtures("chromium")
 SEQUENCES = int(os.environ.get("PRIOLAB_SEQUENCES", "40"))
 """`make sequences` has more."""
 _ACTIONS = 5
+_ON_THE_LINE = 0.6
 _LET_GO = 0.8
 """How often a dragged line is let go."""
 _SETTLE_MS = 20_000
@@ -162,6 +163,29 @@ def _touch(page: Page, chance: random.Random) -> None:
     page.touchscreen.tap(chance.randrange(size["width"]), chance.randrange(size["height"]))
 
 
+def _finger(page: Page, chance: random.Random) -> None:
+    """Move a finger over the window, from a line of LOWAT or from anywhere; the screen may lose it."""
+    size = page.viewport_size
+    assert size
+    x, y = chance.randrange(size["width"]), chance.randrange(size["height"])
+    grips = page.locator(".grip").locator("visible=true")
+    if chance.random() < _ON_THE_LINE and (box := grips.last.bounding_box() if grips.count() else None):
+        x, y = int(box["x"] + box["width"] / 2), int(box["y"] + box["height"] / 2)
+    dx, dy = chance.choice(((40, 0), (-40, 0), (0, 40), (0, -40), (30, 10)))
+    session = page.context.new_cdp_session(page)
+    for step in range(4):
+        point = {"x": max(0, x + step * dx), "y": max(0, y + step * dy)}
+        kind = "touchMove" if step else "touchStart"
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+    session.send("Input.dispatchTouchEvent", {"type": chance.choice(("touchEnd", "touchCancel")), "touchPoints": []})
+    session.detach()
+
+
+def _switch(page: Page, chance: random.Random) -> None:
+    """Switch to the other film of a phone."""
+    page.evaluate("(n) => document.querySelectorAll('.arm-choice')[n]?.click()", chance.randrange(2))
+
+
 def _turn(page: Page, chance: random.Random) -> None:
     """Turn a phone, or go back to a large window."""
     width, height = chance.choice(((1280, 720), (390, 844), (844, 390)))
@@ -196,13 +220,14 @@ def _wait(page: Page, chance: random.Random) -> None:
 _DO: tuple[Callable[[Page, random.Random], None], ...] = (
     *(_select, _select, _select, _slide, _slide, _drag, _arms, _arms, _cancel, _history, _history),
     *(_reload, _key, _key, _key, _instead, _wait, _line, _line, _bet, _touch, _turn, _own),
+    *(_finger, _finger, _touch, _switch),
 )
 
 
 def test_no_film_under_other_knobs_in_random_sequences(made: MadeUp, browser: Browser) -> None:
-    """In random sequences of knobs, arms, dragging, keys, taps, bets, cancelling, reloading, turning the window and the
-    browser's history, every film that is not dimmed has the knobs, the names and the figures that the page asks for; on
-    stage no dimmed film is seen; in the end every run is given up or shown.
+    """In random sequences of knobs, arms, dragging, keys, taps, fingers that drag, swipe and scroll, bets, cancelling,
+    reloading, turning the window and the browser's history, every film that is not dimmed has the knobs, the names and
+    the figures that the page asks for; on stage no dimmed film is seen; in the end every run is given up or shown.
     """
     made.failing = {"CC=reno"}
     chance = random.Random(20)

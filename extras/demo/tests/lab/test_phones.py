@@ -1,6 +1,6 @@
 """The demo's page on phones, by touch: a film and the slider of its limit are in view at once; no title is hidden."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,12 +15,26 @@ from tests.support.visits import scrub, shown, violations, visit
 pytestmark = pytest.mark.usefixtures("chromium")
 
 PHONES = ((390, 844), (360, 640), (844, 390), (667, 375))
+_TOUCHED = ((320, 568), (390, 844), (844, 390), (820, 1180))
 _LEAST_TOUCH_PX = 16
 _MOVES = 12
+_EACH_MS = 20
 _FEWEST_FILMS = 5
 
 
 _FAULTS = Path(__file__).with_name("phone_checker.js").read_text()
+_LONG_PX = 60
+_NOTE_CANCELS = "() => { window.cancels = 0; addEventListener('pointercancel', () => (window.cancels += 1)); }"
+_WORDS = """
+() => [...document.querySelectorAll("[data-said]")].flatMap((each) => {
+  const text = each.querySelector(".title") ?? each.querySelector("text") ?? each;
+  const { left, top, width, height, bottom } = text.getBoundingClientRect();
+  const [x, y] = [left + Math.min(8, width / 2), top + height / 2];
+  const within = bottom <= innerHeight && each.contains(document.elementFromPoint(x, y));
+  const seen = each.checkVisibility({ visibilityProperty: true });
+  return within && seen ? [[each.dataset.word, each.dataset.said, x, y]] : [];
+})
+"""
 _COVERED = """
 () => {
   const faults = [];
@@ -54,6 +68,49 @@ def _phone(browser: Browser, address: str, width: int, height: int) -> Iterator[
         yield page
 
 
+@contextmanager
+def _finger(page: Page) -> Iterator[Callable[..., None]]:
+    """Yields a function that sends a touch event as a screen does: its kind, and where the finger is."""
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *at: float) -> None:
+        points = [{"x": at[0], "y": at[1]}] if at else []
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    yield touch
+    session.detach()
+
+
+def _moved(page: Page, x: float, y: float, dx: float, dy: float) -> list[str]:
+    """Moves a finger from a point; returns the names of the film that is seen at each step."""
+    names = []
+    with _finger(page) as touch:
+        touch("touchStart", x, y)
+        for step in range(1, _MOVES + 1):
+            touch("touchMove", x + dx * step / _MOVES, y + dy * step / _MOVES)
+            page.wait_for_timeout(_EACH_MS)
+            names.append(_seen(page))
+        touch("touchEnd")
+    return names
+
+
+def _seen(page: Page) -> str:
+    return page.locator(".arm-name").locator("visible=true").last.inner_text()
+
+
+def _middle(page: Page, selector: str) -> tuple[float, float]:
+    box = page.locator(selector).locator("visible=true").last.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def _limit(page: Page) -> None:
+    """Switches to the film with a limit, as the page proposes."""
+    expect(page.locator(".arm-name").locator("visible=true")).to_have_text("no limit")
+    page.get_by_role("button", name="Now limit it: 128 KiB").tap()
+    expect(page.locator(".arm-name").locator("visible=true")).to_have_text("limit 128 KiB")
+
+
 def _slid(page: Page) -> set[str]:
     """Drags the pinned slider by touch from its middle to its right; returns the names of the films on the way.
 
@@ -64,28 +121,23 @@ def _slid(page: Page) -> set[str]:
     assert box
     assert box["height"] >= _LEAST_TOUCH_PX
     y, names = box["y"] + box["height"] / 2, set()
-    session = page.context.new_cdp_session(page)
-
-    def touch(kind: str, *parts: float) -> None:
-        points = [{"x": box["x"] + part * box["width"], "y": y} for part in parts]
-        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
-    touch("touchStart", 0.5)
-    for move in range(_MOVES):
-        touch("touchMove", 0.5 + 0.45 * move / _MOVES)
-        assert page.evaluate(_FAULTS) == []
-        names.add(page.locator(".arm-name").locator("visible=true").inner_text())
-    touch("touchEnd")
-    session.detach()
+    with _finger(page) as touch:
+        touch("touchStart", box["x"] + box["width"] / 2, y)
+        for move in range(_MOVES):
+            touch("touchMove", box["x"] + (0.5 + 0.45 * move / _MOVES) * box["width"], y)
+            assert page.evaluate(_FAULTS) == []
+            names.add(_seen(page))
+        touch("touchEnd")
     return names
 
 
 @pytest.mark.parametrize(("width", "height"), PHONES)
 def test_film_and_slider_are_in_view(browser: Browser, axe_script: Path, width: int, height: int) -> None:
     """One film and its slider are in view while the slider moves; a switch shows the other film and its slider. The
-    accessibility checker finds nothing.
+    film without a limit comes first, and a swipe leads back to it. The accessibility checker finds nothing.
     """
     with _phone(browser, EXPLORE.as_uri(), width, height) as page:
+        _limit(page)
         for part in (0, 0.4, 1):
             scrub(page, part)
             assert page.evaluate(_FAULTS) == [], part
@@ -94,16 +146,47 @@ def test_film_and_slider_are_in_view(browser: Browser, axe_script: Path, width: 
         assert "limit 16 KiB" in names
         assert len(names) >= _FEWEST_FILMS
         assert "no limit" not in names
-        page.get_by_role("button", name="no limit").tap()
+        scrub(page, 0.4)
+        clock = page.locator(".clock").inner_text()
+        _moved(page, *_middle(page, ".lanes"), 3 * _MOVES * _EACH_MS, 0)
         expect(page.locator(".arm-name").locator("visible=true")).to_have_text("no limit")
         expect(page.get_by_label("LOWAT, above", exact=True)).to_be_visible()
         expect(page.get_by_role("button", name="no limit")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator(".clock")).to_have_text(clock)
         assert page.evaluate(_FAULTS) == []
         assert page.evaluate(_COVERED) == []
         assert violations(page, axe_script) == []
         assert page.evaluate("document.getElementById('panel').getBoundingClientRect().top < innerHeight"), (
             "knobs follow"
         )
+
+
+@pytest.mark.parametrize(("width", "height"), _TOUCHED)
+def test_the_line_is_dragged_by_a_finger(browser: Browser, width: int, height: int) -> None:
+    """A finger drags LOWAT's line from film to film. One that scrolls the page moves nothing.
+
+    At the film's end the line can still be taken, and the film goes back and plays.
+    """
+    with _phone(browser, EXPLORE.as_uri(), width, height) as page:
+        if width != _TOUCHED[-1][0]:
+            _limit(page)
+        scrub(page, 0.2)
+        page.evaluate(_NOTE_CANCELS)
+        line = ".grip[data-arm='1']"
+        names = _moved(page, *_middle(page, line), -_LONG_PX, 0)
+        assert len(set(names)) > 1
+        assert names[-1] == _seen(page) != "limit 128 KiB"
+        assert page.evaluate("cancels") == 0
+        _moved(page, *_middle(page, line), 0, -2 * _LONG_PX)
+        assert page.evaluate("cancels") == 1
+        assert names[-1] == _seen(page)
+        assert page.evaluate("scrollX") == 0
+        page.evaluate("scrollTo(0, 0)")
+        scrub(page, 1)
+        expect(page.locator(".wait-card").locator("visible=true").last).to_be_visible()
+        assert _moved(page, *_middle(page, line), _LONG_PX, 0)[-1] != names[-1]
+        expect(page.locator(".wait-card").locator("visible=true")).to_have_count(0)
+        expect(page.locator(".play")).to_have_text("Pause")
 
 
 @pytest.mark.parametrize(("width", "height"), [*PHONES, (1280, 800)])
@@ -129,6 +212,7 @@ def test_a_phone_asks_for_a_film(tmp_path: Path, browser: Browser) -> None:
     Turned, the phone has the slider below the film again.
     """
     with made_up_demo(tmp_path / "results") as made, _phone(browser, made.address, 390, 844) as page:
+        _limit(page)
         _slid(page)
         name = page.locator(".arm-name").locator("visible=true")
         expect(name).not_to_have_text("limit 128 KiB")
@@ -144,9 +228,25 @@ def test_a_phone_asks_for_a_film(tmp_path: Path, browser: Browser) -> None:
             expect(arm).to_be_visible()
 
 
+def test_every_word_says_what_it_is(browser: Browser) -> None:
+    """A tap on any word of the film, of its figures and of its end card shows one sentence about it."""
+    with _phone(browser, EXPLORE.as_uri(), 390, 844) as page:
+        said = set()
+        for part in (0.06, 0.9, 1):
+            scrub(page, part)
+            for word, sentence, x, y in page.evaluate(_WORDS):
+                page.touchscreen.tap(x, y)
+                expect(page.locator(".tip")).to_have_text(sentence)
+                said.add(word)
+        assert said >= {"front", "kernel", "network", "client", "others", "important", "exists", "arm", "screen"}
+        assert said >= {"inverted", "waited", "begins", "complete", "before", "possible", "queue", "travel", "record"}
+        assert "link" in said
+
+
 def test_a_tap_says_what_is_there(browser: Browser) -> None:
     """A tap on a hole, or on bytes, shows the text that a mouse would see; the next touch takes it away."""
     with _phone(browser, EXPLORE.as_uri(), 390, 844) as page:
+        _limit(page)
         scrub(page, 0.1)
         tip = page.locator(".tip")
         for shape, words in (

@@ -72,7 +72,9 @@ def test_no_text_is_over_a_bar(browser: Browser, address: str) -> None:
 
 
 def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
-    """The slider shows each recorded stop at once; a value that was not recorded is greyed, and says so by a link."""
+    """The slider shows each recorded stop at once. A value that was not recorded is greyed; an address that names one
+    leads to the nearest film, and the page says so.
+    """
     with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True, bypass_csp=True) as page:
         slider = page.locator("input[data-arm='1']")
         slider.focus()
@@ -92,8 +94,70 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
             expect(page.locator(".origin")).to_contain_text(text)
         assert violations(page, axe_script) == []
         page.goto(f"{EXPLORE.as_uri()}?below=12345")
-        expect(page.locator("#stages")).to_contain_text("These knobs were not recorded in this file.")
-        expect(page.locator(".arm-name")).to_have_count(0)
+        expect(page.locator("#said")).to_have_text(
+            "This file has no film of LOWAT=12345; these are the nearest that it has."
+        )
+        expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 16 KiB"])
+
+
+def test_no_choice_leads_to_nothing(browser: Browser) -> None:
+    """Each knob that the arms may differ in has films, and so has each address; the page says what it has left out."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        compare = page.get_by_label("The arms differ in", exact=True)
+        names = compare.locator("option").all_inner_texts()
+        assert {"LOWAT", "PRIORITY", "QUEUE", "SERVER"} == set(names)
+        for name in names:
+            compare.select_option(name)
+            expect(page.locator(".arm-name")).to_have_count(2)
+            expect(compare).to_have_value(name)
+            page.wait_for_timeout(_SETTLED_MS)
+            slider = page.locator("#panel input[data-arm]").last
+            for key in ("End", "Home"):
+                slider.press(key)
+                expect(page.locator(".arm-name")).to_have_count(2)
+        for query, said in (
+            ("?RATE=64kbps", "no film of RATE=64kbps"),
+            ("?differ=CC&above=cubic&below=bbr", "no film of LOWAT=131072, CC=bbr"),
+            ("?differ=QUEUE&above=25&below=100", "no film of LOWAT=131072, QUEUE=100"),
+            ("?step=99", "Unknown in this address: step=99."),
+            ("?WATER=wet&differ=mood", "Unknown in this address: WATER, differ=mood."),
+        ):
+            page.goto(EXPLORE.as_uri() + query)
+            expect(page.locator("#said")).to_contain_text(said)
+            expect(page.locator(".arm-name")).to_have_count(2)
+
+
+def test_the_film_begins_again(browser: Browser) -> None:
+    """At its end, Play starts the film again; the line of LOWAT can be moved by keys, and the film goes back."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        scrub(page, 1)
+        page.locator(".play").click()
+        expect(page.locator(".clock")).to_have_text(re.compile(r"^[012]\."))
+        scrub(page, 1)
+        grip = page.locator(".grip[data-arm='1']")
+        grip.focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 64 KiB"])
+        expect(page.locator(".clock")).to_have_text(re.compile(r"^[0123]\."))
+        expect(page.locator(".play")).to_have_text("Pause")
+
+
+def test_words_are_explained(browser: Browser) -> None:
+    """A pointer that hovers over a word, and the focus, show its sentence, and the film marks what is meant."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        scrub(page, 0.06)
+        tip = page.locator(".tip")
+        page.locator(".lane-name.others").first.hover()
+        expect(tip).to_contain_text("This colour is the image")
+        expect(page.locator(".pointed.fill.others").first).to_be_attached()
+        page.mouse.move(5, 5)
+        expect(tip).to_be_hidden()
+        page.locator(".arm-name [data-said]").first.focus()
+        page.keyboard.press("ArrowRight")
+        expect(tip).to_contain_text("The front is the server")
+        expect(page.locator(".box.front.pointed")).to_have_count(1)
+        page.keyboard.press("Escape")
+        expect(tip).to_be_hidden()
 
 
 def test_knobs_without_recordings_say_so(browser: Browser) -> None:
@@ -178,6 +242,28 @@ def test_lowat_is_dragged(browser: Browser) -> None:
         expect(names).to_have_text(list(steps()[0].names))
 
 
+def test_labels_of_the_curve_are_apart(browser: Browser) -> None:
+    """Whatever two limits are shown, the curve's labels do not overlap, and none leaves the drawing."""
+    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
+        assert page.evaluate(_LABELS) == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1024, 768), (820, 1180)])
+def test_both_films_of_a_step_are_in_view(browser: Browser, width: int, height: int) -> None:
+    """On a laptop, a projector and a tablet, both films of each step are in view together, and their strip, too."""
+    with visit(browser, EXPLORE.as_uri() + "?step=1", width=width, height=height, offline=True) as page:
+        for step in steps():
+            expect(page.locator(".step-title")).to_have_text(step.title)
+            for part in (0.1, 1):
+                scrub(page, part)
+                below = "Math.max(...all.map((each) => each.getBoundingClientRect().bottom))"
+                lowest = page.locator(".arm, .gap").evaluate_all(f"(all) => {below}")
+                assert lowest <= page.locator("#player").evaluate("(each) => each.getBoundingClientRect().top") + 1
+            page.locator(".scrub").blur()
+            page.keyboard.press("ArrowRight")
+
+
 def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
     """A pin on the time axis, put there by a click or by keys, is compared once the film has shown the instant."""
     with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
@@ -216,6 +302,32 @@ def test_the_network_is_magnified(browser: Browser, query: str, width: int, heig
         assert float(found[1]) == pytest.approx(factor, rel=0.05)
 
 
+_LABELS = """
+() => {
+  const faults = [];
+  const sliders = () => document.querySelectorAll("#panel input[type=range]");
+  const move = (slider, value) => {
+    slider.value = String(value);
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  const stops = Number(sliders()[0].max) + 1;
+  for (let pair = 0; pair < stops ** 2; pair += 1) {
+    [pair % stops, Math.floor(pair / stops)].forEach((value, arm) => move(sliders()[arm], value));
+    const curve = document.querySelector(".curve").getBoundingClientRect();
+    const labels = [...document.querySelectorAll(".curve text")];
+    const boxes = labels.map((each) => each.getBoundingClientRect());
+    boxes.forEach((one, index) => {
+      const text = `${labels[index].textContent} at ${pair}`;
+      if (one.left < curve.left - 1 || one.right > curve.right + 1) faults.push(`${text} leaves the drawing`);
+      for (const other of boxes.slice(index + 1)) {
+        const beside = one.right <= other.left + 1 || other.right <= one.left + 1;
+        if (!beside && one.top < other.bottom - 3 && other.top < one.bottom - 3) faults.push(`${text} overlaps`);
+      }
+    });
+  }
+  return faults;
+}
+"""
 _SPANS = "(all) => all.map((each) => each.getBBox().width)"
 
 

@@ -1,5 +1,6 @@
 """Tests of the demo's server: permissions, and effects that requests must not have."""
 
+import asyncio
 import http.client
 import json
 import os
@@ -10,11 +11,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 import httpx
 import pytest
 from starlette.routing import Route
 
+from priolab.common.errors import Unavailable
 from priolab.experiments.execution.local import bearable
 from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
@@ -437,3 +440,26 @@ def test_nothing_outlives_the_demo(lab: Lab, number: signal.Signals) -> None:
     nothing_is_left(lab)
     traces.must_be_gone()
     assert demo.experiments() == set()
+
+
+def test_what_cannot_be_run_here_was_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arm of a server that is not installed is answered with the recording of the tree, and with the reason."""
+    lack = Unavailable("SERVER=haproxy", "haproxy is not installed", "install it")
+    monkeypatch.setattr(JobQueue, "ask", lambda *_, **__: _raise(lack))
+
+    async def asked(knobs: Mapping[str, str]) -> httpx.Response:
+        way = httpx.ASGITransport(application(JobQueue(tmp_path, {}, 1), "token"))
+        async with httpx.AsyncClient(transport=way, base_url="http://127.0.0.1") as page:
+            return await page.post("/api/arms", json={"knobs": knobs}, headers={TOKEN_HEADER: "token"})
+
+    answer = asyncio.run(asked({"SERVER": "haproxy", "LOWAT": "16384"}))
+    assert answer.status_code == 200
+    shown = answer.json()["shown"]
+    assert shown["knobs"]["SERVER"] == "haproxy"
+    assert shown["instead"] == str(lack)
+    refused = asyncio.run(asked({"SERVER": "haproxy", "LOWAT": "12345"}))
+    assert (refused.status_code, refused.json()) == (409, {"error": str(lack)})
+
+
+def _raise(error: Exception) -> NoReturn:
+    raise error

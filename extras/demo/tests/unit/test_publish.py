@@ -44,6 +44,15 @@ def test_only_what_was_recorded_is_offered() -> None:
     assert len(offered["story"]) == 1
 
 
+def test_rates_are_in_order() -> None:
+    """The panel lists the recorded rates from the lowest to none, whatever their notation."""
+    rates = ("128kbps", "unlimited", "10mbit", "1mbit", "64kbps")
+    arms = [{**in_tree().arms[0], "knobs": {"RATE": rate}} for rate in rates]
+    offered = choices_of(Recordings.of(arms, {}))
+    (values,) = (knob["values"] for knob in offered["knobs"] if knob["name"] == "RATE")
+    assert values == ["64kbps", "1mbit", "128kbps", "10mbit", "unlimited"]
+
+
 def test_a_grid_has_its_control() -> None:
     """Every combination is there, with LOWAT=none beside the other values of LOWAT."""
     grid = combinations({"LOWAT": ("16384",), "RATE": ("1mbit", "2mbit")})
