@@ -40,9 +40,18 @@ _USUAL: Mapping[str, tuple[str, ...]] = {
     "RATE": ("128kbps", "1mbit", "10mbit"),
     "SERVER": ("nginx", "h2o", "haproxy"),
 }
+EXPLAINED: Sequence[Mapping[str, str]] = (
+    {"LOWAT": "none"},
+    {"LOWAT": "16384"},
+    {"LOWAT": "16384", "PRIORITY": "none"},
+    {"LOWAT": "16384", "QUEUE": "1000"},
+    {"LOWAT": "none", "RATE": "100mbit", "DELAY": "5ms"},
+    {"RATE": "100mbit", "DELAY": "5ms"},
+)
+"""The knobs of the arms that the explanation shows (page/explain/sections.js), besides those of the slider."""
 _MOST = 1000
 """The most combinations: the file has some 10 KB for each."""
-_FIRST = "main.js"
+_FIRST = "first.js"
 _INSTEAD = {"api.js": "published.js"}
 
 
@@ -86,7 +95,7 @@ def recorded(
     if not given:
         grid = left_in(grid, run_settings, report)
     told = [step for step in steps() if can_be_run(step, run_settings, report)]
-    arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *grid)]
+    arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *EXPLAINED, *grid)]
     found = run_missing(arms, run_settings, results, report)
     documents = [document(found[name]) for name in dict.fromkeys(arm.name for arm in arms)]
     words = " ".join(f"{name}={','.join(values)}" for name, values in given.items())

@@ -93,6 +93,16 @@ export async function readShipped() {
   for (const shown of arms) ship(shown);
 }
 
+/** Reads all results that were shipped with the demo. @returns {Promise<Shown[]>} */
+export async function recordings() {
+  return (await (await call("/api/recordings")).json()).arms;
+}
+
+/** Where they came from: terms and texts; the live page does not say. @returns {Record<string, string>} */
+export function about() {
+  return {};
+}
+
 /** @typedef {{knobs: Record<string, string>, shown?: Shown, job?: string}} Answer */
 
 /**
