@@ -32,6 +32,7 @@ from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import Recordings
 from priolab.extras.demo.story import steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, lack_of, run_missing
+from priolab.extras.demo.summary import with_summary
 
 _STEP = "publishing"
 _OF_RUNS = ("FABRIC", "SHAPER", "RESULTS")
@@ -137,7 +138,8 @@ def written(recordings: Recordings, last: Mapping[str, Any]) -> str:
     films = f'<script type="text/plain" id="films">{base64.b64encode(recordings.packed).decode()}</script>'
     offered = script({**choices_of(recordings), "closing": last})
     choices = f'<script type="application/json" id="choices">{offered}</script>'
-    return inlined("index.html", [import_map, choices, films, notes(), start])
+    page = inlined("index.html", [import_map, choices, films, notes(), start])
+    return with_summary(page, recordings.arms)
 
 
 def choices_of(recordings: Recordings) -> dict[str, Any]:

@@ -47,6 +47,7 @@ from priolab.extras.demo.job_queue import Busy, JobQueue
 from priolab.extras.demo.listener import HOST
 from priolab.extras.demo.recorded import in_tree, recorded
 from priolab.extras.demo.story import steps
+from priolab.extras.demo.summary import with_summary
 
 NAMES = (HOST, "localhost")
 TOKEN_HEADER = "x-priolab-token"  # noqa: S105  the name of a header field
@@ -125,7 +126,7 @@ def application(
     files = {str(path.relative_to(PAGE)): path.read_bytes() for path in PAGE.rglob("*") if path.suffix in _KINDS}
     told = json.dumps({name: content.decode() for name, content in sorted(files.items())})
     digest = hashlib.sha256(told.encode()).hexdigest()[:16]
-    front_page = files["index.html"].replace(b'"/page/', f'"/page/{digest}/'.encode())
+    front_page = with_summary(files["index.html"].decode()).replace('"/page/', f'"/page/{digest}/').encode()
 
     async def page(request: Request) -> Response:
         name = request.path_params.get("name")

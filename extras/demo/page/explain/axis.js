@@ -63,7 +63,6 @@ export class Axis {
   /** @param {Recording} recording @param {Recording | null} other @param {{kind: string, tMs: number, always: boolean}[]} marks */
   load(recording, other, marks) {
     Object.assign(this, { recording, other, marks });
-    this.draw();
   }
 
   /** Draws all anew, for the present width. */

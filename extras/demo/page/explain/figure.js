@@ -60,7 +60,14 @@ export class Figure {
     this.axis = null;
     this.frame = 0;
     this.bet = /** @type {number | null} */ (null);
+    /** True if the figure is in the window, or near it; others are not drawn. */
+    this.isNear = false;
     new ResizeObserver(() => this.layOut()).observe(this.element);
+    const near = (/** @type {IntersectionObserverEntry} */ entry) => {
+      this.isNear = entry.isIntersecting;
+      this.layOut();
+    };
+    new IntersectionObserver((entries) => near(entries[entries.length - 1]), { rootMargin: "60% 0px" }).observe(this.element);
   }
 
   /**
@@ -84,6 +91,7 @@ export class Figure {
     const same = before && Math.abs(toMs - this.toMs) < 0.1 * toMs;
     this.toMs = toMs;
     this.axis.load(recording, other, this._marks(recording));
+    if (this.isNear) this.axis.draw();
     set(this.screen, { "aria-label": language.strings.screen });
     const { element: drawn } = (this.drawnScreen = new Screen(recording.film, SCREEN));
     this.screen.replaceChildren(drawn);
@@ -132,6 +140,7 @@ export class Figure {
 
   /** Measures and draws anew. */
   layOut() {
+    if (!this.isNear) return;
     this.way.measure();
     this.axis?.draw();
     if (this.recording) this.show(this.tMs);
@@ -142,9 +151,11 @@ export class Figure {
     const { recording, axis, language } = this;
     if (!recording || !axis) return;
     this.tMs = Math.min(this.toMs, Math.max(this.fromMs, tMs));
-    this.way.show(recording, this.tMs);
     axis.show(this.tMs);
-    this.drawnScreen?.show(this.tMs);
+    if (this.isNear) {
+      this.way.show(recording, this.tMs);
+      this.drawnScreen?.show(this.tMs);
+    }
     write(this.clock, language.seconds(this.tMs));
     for (const { name, group, value } of this.shownResults ?? []) {
       const fact = this.facts?.[name];

@@ -26,11 +26,14 @@ export class Language {
   constructor(code) {
     this.code = code;
     this.strings = LANGUAGES[code];
+    /** By the number of digits. @type {Intl.NumberFormat[]} */
+    this.formats = [];
   }
 
   /** @param {number} value @param {number} digits */
   number(value, digits) {
-    return new Intl.NumberFormat(this.code, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value);
+    this.formats[digits] ??= new Intl.NumberFormat(this.code, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    return this.formats[digits].format(value);
   }
 
   /** @param {number} ms @param {number} [digits] */

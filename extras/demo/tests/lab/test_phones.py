@@ -85,7 +85,7 @@ def test_film_and_slider_are_in_view(browser: Browser, axe_script: Path, width: 
     """One film and its slider are in view while the slider moves; a switch shows the other film and its slider. The
     accessibility checker finds nothing.
     """
-    with _phone(browser, EXPLORE.as_uri(), width, height) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", width, height) as page:
         for part in (0, 0.4, 1):
             scrub(page, part)
             assert page.evaluate(_FAULTS) == [], part
@@ -109,7 +109,7 @@ def test_film_and_slider_are_in_view(browser: Browser, axe_script: Path, width: 
 @pytest.mark.parametrize(("width", "height"), [*PHONES, (1280, 800)])
 def test_no_title_is_under_a_button(browser: Browser, width: int, height: int) -> None:
     """In every step of the story the title can be read, and the values of one's own, too."""
-    with _phone(browser, EXPLORE.as_uri(), width, height) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", width, height) as page:
         page.locator("#mode").tap()
         for step in steps():
             expect(page.locator(".step-title")).to_have_text(step.title)
@@ -146,7 +146,7 @@ def test_a_phone_asks_for_a_film(tmp_path: Path, browser: Browser) -> None:
 
 def test_a_tap_says_what_is_there(browser: Browser) -> None:
     """A tap on a hole, or on bytes, shows the text that a mouse would see; the next touch takes it away."""
-    with _phone(browser, EXPLORE.as_uri(), 390, 844) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", 390, 844) as page:
         scrub(page, 0.1)
         tip = page.locator(".tip")
         for shape, words in (

@@ -27,7 +27,7 @@ _DRAWN_MS = 80
 _INSTANTS = (0.05, 0.2, 0.35, 0.8, 1.0)
 _PAIRS = (("1M", "524288"), ("262144", "65536"), ("32768", "8192"), ("4096", "1024"))
 _FILMS = (
-    "",
+    "?explore",
     *(f"?step={number}" for number in range(1, len(steps()) + 1)),
     *(f"?above={one}&below={other}" for one, other in _PAIRS),
 )
@@ -47,7 +47,7 @@ def test_explore_at_every_size(browser: Browser, width: int, height: int) -> Non
 
     On a phone the page scrolls, downwards alone.
     """
-    with visit(browser, EXPLORE.as_uri(), width=width, height=height, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=width, height=height, offline=True) as page:
         expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
         scrub(page, 1)
         assert [seen["first_byte_ms"] for seen in figures(page)] == ["6.69 s", "2.96 s"]
@@ -73,7 +73,7 @@ def test_no_text_is_over_a_bar(browser: Browser, address: str) -> None:
 
 def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
     """The slider shows each recorded stop at once; a value that was not recorded is greyed, and says so by a link."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True, bypass_csp=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True, bypass_csp=True) as page:
         slider = page.locator("input[data-arm='1']")
         slider.focus()
         page.keyboard.press("ArrowRight")
@@ -98,7 +98,7 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
 
 def test_knobs_without_recordings_say_so(browser: Browser) -> None:
     """Every knob is listed in its group with its meaning; one that has no other recording is greyed, and says why."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         for fold in page.locator(".group summary").all():
             fold.click()
         values = {
@@ -117,7 +117,7 @@ def test_knobs_without_recordings_say_so(browser: Browser) -> None:
 
 def test_calm_visitors_begin_the_film_themselves(browser: Browser) -> None:
     """If less motion is asked for, the film stands, and no fade hides a film while the line of LOWAT is moved."""
-    address = EXPLORE.as_uri()
+    address = EXPLORE.as_uri() + "?explore"
     with visit(browser, address, width=1280, height=800, offline=True, reduced_motion="reduce") as page:
         expect(page.locator(".arm-name")).to_have_count(2)
         expect(page.locator(".calm")).to_be_visible()
@@ -136,7 +136,7 @@ def test_lowat_is_dragged(browser: Browser) -> None:
 
     So it does in the story, whose next step has its own values again.
     """
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         expect(page.locator("#comparison")).to_contain_text("Above: no limit. Below: limit 128 KiB. The front, which")
         scrub(page, 0.5)
         clock = page.locator(".clock").inner_text()
@@ -180,7 +180,7 @@ def test_lowat_is_dragged(browser: Browser) -> None:
 
 def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
     """A pin on the time axis, put there by a click or by keys, is compared once the film has shown the instant."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         expect(page.locator(".arm-name")).to_have_count(2)
         page.keyboard.press("0")
         area = page.locator(".bet-area").first.bounding_box()
@@ -199,7 +199,7 @@ def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800), (3840, 2160)])
-@pytest.mark.parametrize("query", ["", "?step=3"])
+@pytest.mark.parametrize("query", ["?explore", "?step=3"])
 def test_the_network_is_magnified(browser: Browser, query: str, width: int, height: int) -> None:
     """The network's title has the factor of its scale, whatever the width, in the story and outside of it."""
     with visit(browser, EXPLORE.as_uri() + query, width=width, height=height, offline=True) as page:
@@ -249,7 +249,9 @@ def test_explore_in_firefox(tmp_path: Path) -> None:
     with _firefox(tmp_path, requested) as opened:
         context = opened.command("browsingContext.getTree", _LOAD_S, maxDepth=0)["contexts"][0]["context"]
         opened.command("session.subscribe", _LOAD_S, events=["network.beforeRequestSent"])
-        opened.command("browsingContext.navigate", _LOAD_S, context=context, url=EXPLORE.as_uri(), wait="complete")
+        opened.command(
+            "browsingContext.navigate", _LOAD_S, context=context, url=EXPLORE.as_uri() + "?explore", wait="complete"
+        )
 
         def called(function: str) -> Any:
             """Returns what the function returns, which is JSON."""
