@@ -44,10 +44,10 @@ _USUAL: Mapping[str, tuple[str, ...]] = {
 EXPLAINED: Sequence[Mapping[str, str]] = (
     {"LOWAT": "none"},
     {"LOWAT": "16384"},
-    {"LOWAT": "16384", "PRIORITY": "none"},
-    {"LOWAT": "16384", "QUEUE": "1000"},
     {"LOWAT": "none", "RATE": "100mbit", "DELAY": "5ms"},
     {"RATE": "100mbit", "DELAY": "5ms"},
+    {"LOWAT": "16384", "PRIORITY": "none"},
+    {"LOWAT": "16384", "QUEUE": "1000"},
 )
 """The knobs of the arms that the explanation shows (page/explain/sections.js), besides those of the slider."""
 _MOST = 1000

@@ -268,7 +268,7 @@ class Explanation {
   factsOf(recording, other) {
     const none = this.found("none")?.facts ?? {};
     const named = (/** @type {string} */ name, /** @type {Record<string, Fact>} */ facts) => Object.fromEntries(Object.entries(facts).map(([key, fact]) => [`${name}.${key}`, fact]));
-    const gain = (none.works?.value ?? 0) - recording.facts.works.value;
+    const gain = Math.max(0, (none.works?.value ?? 0) - recording.facts.works.value);
     const off = Math.abs((this.bet ?? 0) - recording.facts.first.value);
     return {
       ...recording.facts,
