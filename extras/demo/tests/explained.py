@@ -53,6 +53,7 @@ def table() -> dict[str, Any]:
     return {
         "choices": runs,
         "stops": stops,
+        "lines": [_line_at(arms[run]["arm"]) for run in stops],
         "titles": {
             each: {name: text["title"] for name, text in strings()[each]["sections"].items()} for each in LANGUAGES
         },
@@ -98,6 +99,13 @@ def facts(shown: Mapping[str, Any], language: str) -> dict[str, str]:
         "packets": _number(Decimal(arm["scenario"]["queue_packets"]), "1", language),
         "wakeups": str(arm["loads"][-1]["cost"]["wakeups"]),
     }
+
+
+def _line_at(arm: Mapping[str, Any]) -> float:
+    """Returns where the line of an arm is in the send buffer, in per cent of the width, which is both files."""
+    full = sum(arm["resources"][name]["size_bytes"] for name in ("image", "script"))
+    limit = arm["scenario"]["lowat"]
+    return 100.0 if limit is None else min(100.0, 100 * limit / full)
 
 
 def _seconds(ms: float, digit: str, language: str) -> str:

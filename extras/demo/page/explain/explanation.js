@@ -83,7 +83,7 @@ class Explanation {
 
   _bar() {
     const { strings } = this.language;
-    const bar = element("header", "bar-of-article");
+    const bar = element("div", "bar-of-article");
     bar.append(element("p", "lab-name", strings.lab));
     const languages = element("div", "languages");
     languages.setAttribute("role", "group");
@@ -127,7 +127,7 @@ class Explanation {
   _section(section) {
     const { strings } = this.language;
     const texts = strings.sections[/** @type {"start"} */ (section.id)];
-    const place = element("section", `part ${section.id}`);
+    const place = element("section", `part of-${section.id}`);
     place.id = section.id;
     const title = element(section === SECTIONS[0] ? "h1" : "h2", "", texts.title);
     title.id = `title-of-${section.id}`;
@@ -240,7 +240,7 @@ class Explanation {
 
   /** Shows in a section what the state says: film, texts and answer. @param {Section} section */
   refresh(section) {
-    const place = document.getElementById(section.id) ?? this.article.querySelector(`.part.${section.id}`);
+    const place = document.getElementById(section.id);
     const figure = this.figures.get(section.id);
     if (!place || !figure) return;
     const recording = this.recordingOf(section);
@@ -303,7 +303,7 @@ class Explanation {
   _yours() {
     const { strings } = this.language;
     const own = strings.sections.yours;
-    const place = element("section", "part yours");
+    const place = element("section", "part of-yours");
     place.id = "yours";
     const title = element("h2", "", own.title);
     title.id = "title-of-yours";

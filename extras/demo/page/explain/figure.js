@@ -33,7 +33,7 @@ export class Figure {
     this.way = new Way(language);
     this.screen = make("svg", { class: "screen-of-visitor", viewBox: "0 0 98 130", role: "img" });
     const side = element("div", "side");
-    const head = element("div", "station-head browser");
+    const head = element("div", "station-head of-browser");
     head.append(...language.nodes(`[browser|${strings.places.browser}]`, {}));
     this.results = element("dl", "results");
     side.append(head, this.screen, this.results);
@@ -79,6 +79,7 @@ export class Figure {
     const before = this.recording;
     const part = before && (this.tMs - this.fromMs) / (this.toMs - this.fromMs);
     this.recording = recording;
+    this.way.load(recording);
     this.bet = bet;
     this.element.dataset.film = recording.name;
     const whole = Math.max(recording.film.durationMs, other?.film.durationMs ?? 0) * 1.02;
@@ -129,7 +130,7 @@ export class Figure {
   _results() {
     const { section, language, facts } = this;
     this.shownResults = section.results.map((name) => {
-      const group = element("div", `result ${name}`);
+      const group = element("div", `result of-${name}`);
       const value = element("dd", "");
       group.append(element("dt", "", language.strings.results[/** @type {keyof typeof language.strings.results} */ (name)]), value);
       return { name, group, value };

@@ -31,7 +31,7 @@ export class Way {
     /** @type {Record<string, SVGElement>} */
     this.parts = {};
     for (const name of PLACES) {
-      const strip = element("div", `station ${name}`);
+      const strip = element("div", `station of-${name}`);
       const head = element("div", "station-head");
       head.append(...language.nodes(`[${name}|${language.strings.places[name]}]`, {}));
       const held = element("span", "held");
@@ -53,6 +53,11 @@ export class Way {
   _add(place, name, shape) {
     this.parts[`${place}-${name}`] = shape;
     this.places[place].bar.append(shape);
+  }
+
+  /** Takes the scale for a recording. @param {Recording} recording */
+  load({ film }) {
+    this.full = STREAMS.reduce((sum, stream) => sum + film.asked(stream).size_bytes, 0);
   }
 
   /** Measures the places, in pixels. */
@@ -98,7 +103,6 @@ export class Way {
   /** @param {Recording} recording @param {number} tMs */
   show(recording, tMs) {
     const { film } = recording;
-    this.full = STREAMS.reduce((sum, stream) => sum + film.asked(stream).size_bytes, 0);
     const { arrived, sent, handed } = film.at(tMs);
     const bytes = Way.bytesAt(recording, tMs);
     for (const name of PLACES) {

@@ -30,7 +30,7 @@ export function explainWords(article, sentences) {
     saying.textContent = sentences()[name] ?? "";
     saying.hidden = false;
     word.setAttribute("aria-expanded", "true");
-    for (const each of word.closest("section")?.querySelectorAll(`.${CSS.escape(name)}`) ?? []) each.classList.add("marked");
+    for (const each of word.closest("section")?.querySelectorAll(`.of-${CSS.escape(name)}`) ?? []) each.classList.add("marked");
     const box = word.getBoundingClientRect();
     const { width, height } = saying.getBoundingClientRect();
     const room = document.documentElement.clientWidth;

@@ -7,7 +7,7 @@
   const line = document.querySelector(".grip-of-line").getAttribute("aria-valuenow");
   const choice = document.querySelector(".choices-of-cost [aria-pressed=true]").dataset.choice;
   const wanted = { line: facts.stops[Number(line)], cost: facts.choices[choice] };
-  for (const part of document.querySelectorAll(".part:not(.yours)")) {
+  for (const part of document.querySelectorAll(".part:not(.of-yours)")) {
     const figure = part.querySelector(".film");
     const film = wanted[part.id] ?? facts.choices.none;
     if (part.dataset.film !== film) faults.push(`${part.id}: the text is of ${part.dataset.film}, not of ${film}`);
@@ -24,6 +24,8 @@
     if (said !== part.querySelector(".film-clock").textContent) faults.push(`${part.id}: the caption says ${said}`);
     if (/\{|\}|undefined|NaN|\[\w+\|/.test(part.textContent)) faults.push(`${part.id}: a text has a hole`);
   }
+  const grip = document.querySelector(".grip-of-line");
+  if (Math.abs(parseFloat(grip.style.left) - facts.lines[Number(line)]) > 0.01) faults.push(`the line is at ${grip.style.left}, not at ${facts.lines[Number(line)]}`);
   if (document.documentElement.scrollWidth > innerWidth) faults.push(`the page is ${document.documentElement.scrollWidth} px wide`);
   return faults;
 }

@@ -95,6 +95,18 @@ def _scroll_to(page: Page, section: str) -> None:
             break
 
 
+def _see(page: Page, selector: str) -> None:
+    """Scrolls until the element is in the window."""
+    where = (
+        "(each) => { const box = document.querySelector(each).getBoundingClientRect(); return [box.top, box.bottom]; }"
+    )
+    top, bottom = page.evaluate(where, selector)
+    height = page.evaluate("innerHeight")
+    if top < 0 or bottom > height:
+        page.mouse.wheel(0, top if top < 0 else bottom - height + 20)
+        page.wait_for_timeout(_DRAWN_MS)
+
+
 def _act(page: Page, selector: str) -> None:
     there = page.locator(selector)
     if page.evaluate("'ontouchstart' in window"):
@@ -105,6 +117,7 @@ def _act(page: Page, selector: str) -> None:
 
 def _drag(page: Page, selector: str, part: float) -> None:
     """Drags an element to a part of the width of what it moves on, by mouse or by finger."""
+    _see(page, selector)
     from_, to = page.evaluate(
         """([selector, part]) => {
           const each = document.querySelector(selector);
@@ -169,7 +182,7 @@ def test_a_reader_gets_through(browser: Browser, axe_script: Path, width: int, h
                     _act(page, f"[data-choice={choice}]")
                     assert _faults(page) == [], choice
             assert _faults(page) == [], section
-            _act(page, f"#{section} .station.server .word, #{section} .station-head .word >> nth=0")
+            _act(page, f"#{section} .station.of-server .word, #{section} .station-head .word >> nth=0")
             expect(page.locator(".saying")).to_have_text(strings()["en"]["words"]["server"])
             if _THOROUGH or section in ("line", "cost"):
                 assert violations(page, axe_script) == [], section
@@ -192,7 +205,7 @@ def test_numbers_are_those_of_the_recordings(browser: Browser) -> None:
             expect(page.locator("#line .film")).to_have_attribute("data-film", run)
             arm = next(arm for arm in in_tree().arms if arm["run"] == run)
             right = facts(arm, "en")
-            expect(page.locator("#line .result.works dd")).to_have_text(right["works"])
+            expect(page.locator("#line .result.of-works dd")).to_have_text(right["works"])
             answer = page.locator("#line .answer-first")
             if right["works"] == without["works"]:
                 expect(answer).to_contain_text(right["works"] if "none" in run else "no sooner")
