@@ -26,7 +26,7 @@ export const strings = {
     ready: "Skript bereit",
     first: "Skript beginnt",
     unsent: "des Bildes sind im Puffer vor dem Skript",
-    gain: "früher als ohne die Linie",
+    gain: "früher um",
   },
   legend: {
     picture: "Bild",
@@ -131,10 +131,10 @@ export const strings = {
       unset: "keine Linie",
       less: "Kleiner",
       more: "Größer",
-      none: "Noch gibt es keine Linie, und der Puffer nimmt alles. Die Karte reagiert nach {works}.",
+      none: "Noch keine Linie: Der Puffer nimmt alles, und die Karte reagiert nach {works}. Zieh die Linie von rechts herein.",
       sooner: "Du hast eine Linie verschoben. Die Karte reagiert {gain} früher: nach {works} statt {none.works}.",
       same: "Linie bei {limit}: mehr, als dort je wartet. Die Karte reagiert nicht früher.",
-      why: "Wenn das Skript bereit ist, sind {unsent} des Bildes im Puffer. {pending} warten im Server, und dort geht das Skript an ihnen vorbei.",
+      why: "Wenn das Skript bereit ist, sind {unsent} des Bildes im Puffer: bis zur Linie, und ein letztes Stück darüber. {pending} warten im Server, und dort geht das Skript an ihnen vorbei.",
       enough: "Diese Linie bringt nicht mehr als die davor: Der Server übergibt ganze Stücke, und {unsent} sind etwa ein Stück.",
     },
     cost: {

@@ -28,7 +28,7 @@ export const strings = {
     ready: "script ready",
     first: "script begins",
     unsent: "of the picture are in the buffer before the script",
-    gain: "sooner than without the line",
+    gain: "sooner by",
   },
   legend: {
     picture: "picture",
@@ -133,10 +133,10 @@ export const strings = {
       unset: "no line",
       less: "Smaller",
       more: "Larger",
-      none: "There is no line yet, and the buffer takes all. The map works after {works}.",
+      none: "No line yet: the buffer takes all, and the map works after {works}. Drag the line in from the right.",
       sooner: "You moved one line. The map works {gain} sooner: after {works} instead of {none.works}.",
       same: "Line at {limit}: more than ever waits there. The map works no sooner.",
-      why: "When the script is ready, {unsent} of the picture are in the buffer. {pending} wait in the server, and there the script goes past them.",
+      why: "When the script is ready, {unsent} of the picture are in the buffer: up to the line, and a last piece that went over it. {pending} wait in the server, and there the script goes past them.",
       enough: "This line gains no more than the one before it: the server hands over whole pieces, and {unsent} is about one piece.",
     },
     cost: {

@@ -51,6 +51,12 @@ _LOOKS = """
   return faults;
 }
 """
+_ENDS = """
+(selector) => {
+  const { top, bottom } = document.querySelector(selector).getBoundingClientRect();
+  return [top, bottom];
+}
+"""
 _IN_VIEW = """
 (id) => {
   const film = document.querySelector(`#${id} .film`).getBoundingClientRect();
