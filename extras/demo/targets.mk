@@ -1,4 +1,4 @@
-.PHONY: setup-demo demo slides animation recorded explore sequences
+.PHONY: setup-demo demo slides animation explanation-pictures recorded explore sequences
 
 # A step of the story compares nginx with HAProxy.
 setup-demo:
@@ -13,6 +13,10 @@ slides: setup-demo ## write the demo's story as one HTML file and as pictures, f
 animation: ## record docs/demo.webp, the film in README.md
 	@experiments/setup/setup.sh test TESTS=demo SERVER=nginx,haproxy CLIENT=chromium
 	@.venv/bin/python -m priolab.extras.demo.animation docs/demo.webp
+
+explanation-pictures: ## make anew the pictures of docs/explore.html: README.md's first, that for links to the page, and the decision's
+	@experiments/setup/setup.sh test TESTS=demo CLIENT=chromium
+	@.venv/bin/python -m priolab.extras.demo.pictures
 
 recorded: setup-demo ## record anew the films of docs/explore.html, two of which the demo shows before its first run
 	@.venv/bin/python -m priolab.extras.demo.recording record

@@ -49,7 +49,7 @@ export const strings = {
     choice: "At {tMs} both files wait in the server, and the script goes first. {server} of the picture are held back there.",
     onWay: "At {tMs} the script is under way, but nothing of it has arrived.",
     script: "At {tMs} the picture is complete, and the script arrives. The map does nothing until all of it is here.",
-    both: "At {tMs} the script arrives, and the picture has to wait for its rest.",
+    both: "At {tMs} the script arrives, and the rest of the picture has to wait.",
     works: "At {tMs} the script is complete: the map works.",
   },
   words: {
