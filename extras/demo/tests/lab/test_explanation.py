@@ -18,15 +18,15 @@ from tests.support.visits import violations, visit
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
-_ALL = ((320, 640), (390, 844), (844, 390), (820, 1180), (1366, 768), (1920, 1080), (3840, 2160))
-_THOROUGH = "PRIOLAB_SEQUENCES" in os.environ
+ALL_SIZES = ((320, 640), (390, 844), (844, 390), (820, 1180), (1366, 768), (1920, 1080), (3840, 2160))
+THOROUGH = "PRIOLAB_SEQUENCES" in os.environ
 """True in `make sequences`, which takes its time."""
-_SIZES = _ALL if _THOROUGH else ((320, 640), (1366, 768))
+_SIZES = ALL_SIZES if THOROUGH else ((320, 640), (1366, 768))
 _SEQUENCES = int(os.environ.get("PRIOLAB_SEQUENCES", "6"))
 _INPUTS = 12
 _PHONE_PX = 900
-_SECTIONS = ("start", "asks", "places", "bet", "happened", "why", "line", "cost", "yours")
-_FILMS = _SECTIONS[:-1]
+SECTIONS = ("start", "asks", "places", "bet", "happened", "why", "line", "cost", "yours")
+_FILMS = SECTIONS[:-1]
 _LEAST_PX, _FILM_PX, _MOST_LETTERS = 16, 160, 70
 _DRAWN_MS = 60
 _CHECKER = Path(__file__).with_name("explanation_checker.js").read_text()
@@ -68,7 +68,7 @@ _IN_VIEW = """
 
 @contextmanager
 def _reader(browser: Browser, width: int, height: int, query: str = "", **how: Any) -> Iterator[Page]:
-    touch = {"has_touch": True, "is_mobile": True} if width < _PHONE_PX else {}
+    touch: dict[str, Any] = {"has_touch": True, "is_mobile": True} if width < _PHONE_PX else {}
     with visit(
         browser,
         EXPLORE.as_uri() + query,
@@ -190,7 +190,7 @@ def test_a_reader_gets_through(browser: Browser, axe_script: Path, width: int, h
             assert _faults(page) == [], section
             _act(page, f"#{section} .station.of-server .word, #{section} .station-head .word >> nth=0")
             expect(page.locator(".saying")).to_have_text(strings()["en"]["words"]["server"])
-            if _THOROUGH or section in ("line", "cost"):
+            if THOROUGH or section in ("line", "cost"):
                 assert violations(page, axe_script) == [], section
         _act(page, "#start .play-film")
         expect(page.locator("#start .play-words")).to_have_text("Pause")
@@ -226,7 +226,7 @@ def test_numbers_are_those_of_the_recordings(browser: Browser) -> None:
 def test_no_input_shows_another_film(browser: Browser, seed: int) -> None:
     """After each of many random inputs, figure, title, sentence and numbers are of one film."""
     choose = random.Random(seed)
-    width, height = choose.choice(_ALL)
+    width, height = choose.choice(ALL_SIZES)
     with _reader(browser, width, height) as page:
 
         def slide() -> str:
@@ -273,7 +273,7 @@ def test_no_input_shows_another_film(browser: Browser, seed: int) -> None:
             return "word"
 
         def turn() -> str:
-            page.set_viewport_size(dict(zip(("width", "height"), choose.choice(_ALL), strict=True)))  # type: ignore[arg-type]
+            page.set_viewport_size(dict(zip(("width", "height"), choose.choice(ALL_SIZES), strict=True)))  # type: ignore[arg-type]
             return "size"
 
         done = []

@@ -2,22 +2,18 @@
 
 import json
 import re
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from priolab.client.firefox.bidi import Session, session
-from priolab.client.firefox.browser import SWITCHES, address_of
-from priolab.common.process.search_path import find
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import steps
+from priolab.extras.demo.tests.lab.in_firefox import LOAD_S as _LOAD_S
+from priolab.extras.demo.tests.lab.in_firefox import firefox
 from tests.support.visits import drawing_faults, figures, layout_faults, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
@@ -33,7 +29,6 @@ _FILMS = (
 )
 """The addresses of films that together show each recorded arm."""
 _PHONE_PX = 500
-_LOAD_S = 60.0
 _SETTLED_MS = 500
 
 
@@ -219,36 +214,14 @@ def test_the_network_is_magnified(browser: Browser, query: str, width: int, heig
 _SPANS = "(all) => all.map((each) => each.getBBox().width)"
 
 
-@contextmanager
-def _firefox(folder: Path, requested: list[str]) -> Iterator[Session]:
-    program = find("firefox-esr") or find("firefox")
-    assert program
-    log = folder / "browser.log"
-    with log.open("wb") as output:
-        command = [program, *SWITCHES, "--profile", str(folder)]
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={"HOME": str(folder), "PATH": "/usr/bin"})
-    try:
-
-        def hear(method: str, event: Any) -> None:
-            if method == "network.beforeRequestSent":
-                requested.append(event["request"]["url"])
-
-        with session(address_of(process, log), hear) as opened:
-            yield opened
-    finally:
-        process.terminate()
-        process.wait(_LOAD_S)
-
-
 @pytest.mark.needs("firefox")
 def test_explore_in_firefox(tmp_path: Path) -> None:
     """Firefox opens the file, plays both films, and requests nothing else. In a phone's window it has the slider below
     one film.
     """
     requested: list[str] = []
-    with _firefox(tmp_path, requested) as opened:
+    with firefox(tmp_path, requested) as opened:
         context = opened.command("browsingContext.getTree", _LOAD_S, maxDepth=0)["contexts"][0]["context"]
-        opened.command("session.subscribe", _LOAD_S, events=["network.beforeRequestSent"])
         opened.command(
             "browsingContext.navigate", _LOAD_S, context=context, url=EXPLORE.as_uri() + "?explore", wait="complete"
         )
