@@ -137,7 +137,7 @@ class Explanation {
     words.append(...texts.text.map(() => element("p", "told")), ...this._control(section));
     const answer = element("div", "answer");
     answer.setAttribute("role", "status");
-    words.append(answer, this._next(section));
+    words.append(answer, this._onward(section));
     const figure = new Figure(section, this.language, () => this.note());
     this.figures.set(section.id, figure);
     if (section.control === "line") this._lineIn(figure);
@@ -151,13 +151,17 @@ class Explanation {
     return place;
   }
 
-  /** @param {Section} section */
-  _next(section) {
+  /** A step to the next section, and a link to this one. @param {Section} section */
+  _onward(section) {
     const { strings } = this.language;
     const ids = [...SECTIONS.map(({ id }) => id), "yours"];
     const next = ids[ids.indexOf(section.id) + 1];
     const { title } = strings.sections[/** @type {"start"} */ (next)];
-    return this._button(strings.next.replace("{title}", title), () => this.go(next), "next");
+    const onward = element("div", "onward");
+    const copied = element("p", "copied");
+    copied.setAttribute("role", "status");
+    onward.append(this._button(strings.next.replace("{title}", title), () => this.go(next), "next"), this._button(strings.copy, () => void this.copy(section.id, copied), "copy"), copied);
+    return onward;
   }
 
   /** @param {Section} section @returns {HTMLElement[]} */
@@ -174,7 +178,8 @@ class Explanation {
     }
     if (section.control === "line") {
       const steps = element("div", "steps-of-line");
-      steps.append(this._button(strings.sections.line.less, () => this.grip?.go(this.grip.at + 1)), this._button(strings.sections.line.more, () => this.grip?.go(this.grip.at - 1)));
+      this.lineValue = element("output", "value-of-line");
+      steps.append(this._button(strings.sections.line.less, () => this.grip?.go(this.grip.at + 1)), this.lineValue, this._button(strings.sections.line.more, () => this.grip?.go(this.grip.at - 1)));
       return [steps];
     }
     if (section.control === "when") {
@@ -195,13 +200,17 @@ class Explanation {
   /** @param {Figure} figure */
   _lineIn(figure) {
     const { strings } = this.language;
-    const nameOf = (/** @type {Recording} */ { limit }) => (limit === Infinity ? strings.sections.line.unset : this.language.kib(limit));
-    this.grip = new Line(figure.way, this.stops, nameOf, strings.sections.line.control, (recording) => {
+    this.grip = new Line(figure.way, this.stops, (recording) => this.limitOf(recording), strings.sections.line.control, (recording) => {
       this.line = recording;
       this.notice = "";
       this.refreshOf("line");
       this.note();
     });
+  }
+
+  /** @param {Recording} recording */
+  limitOf({ limit }) {
+    return limit === Infinity ? this.language.strings.sections.line.unset : this.language.kib(limit);
   }
 
   /** @param {number} ms */
@@ -258,7 +267,10 @@ class Explanation {
     answer?.replaceChildren(...said);
     const bet = section.bet ? this.bet : null;
     figure.load(recording, other, bet, facts);
-    if (section.control === "line") this.grip?.show(recording);
+    if (section.control === "line") {
+      this.grip?.show(recording);
+      if (this.lineValue) write(this.lineValue, this.limitOf(recording));
+    }
     if (section.control === "when") {
       for (const button of this.choices?.querySelectorAll("button") ?? []) button.setAttribute("aria-pressed", String(button.dataset.choice === this.when));
     }
@@ -318,11 +330,7 @@ class Explanation {
     const run = element("div", "door");
     run.append(element("h3", "", own.run), element("p", "", own.runText), this._code(COMMANDS));
     doors.append(run);
-    const share = element("div", "share");
-    this.shared = element("p", "shared");
-    this.shared.setAttribute("role", "status");
-    share.append(this._button(strings.copy, () => void this.copy()), this.shared);
-    words.append(steps, share);
+    words.append(steps);
     place.append(title, words, element("h2", "doors-title", own.doors), doors);
     const facts = Object.entries(about());
     if (facts.length) {
@@ -371,9 +379,8 @@ class Explanation {
     return (parts.findLast((part) => part.getBoundingClientRect().top <= middle) ?? parts[0]).id;
   }
 
-  /** @returns {string} */
-  get query() {
-    const at = this.inView();
+  /** The state as a query, with a section. @param {string} at */
+  queryAt(at) {
     const tMs = this.figures.get(at)?.tMs ?? null;
     return queryOf({ lang: this.isGiven ? this.language.code : "", line: this.line === this.stops[0] ? "" : this.line.shown.knobs.LOWAT, bet: this.bet, when: this.when === CHOICES[0] ? "" : this.when, at, tMs });
   }
@@ -385,21 +392,22 @@ class Explanation {
   /** Writes the state into the address soon. */
   note() {
     window.clearTimeout(this._noting);
-    this._noting = window.setTimeout(() => history.replaceState(null, "", location.pathname + this.query), NOTED_MS);
+    this._noting = window.setTimeout(() => history.replaceState(null, "", location.pathname + this.queryAt(this.inView())), NOTED_MS);
   }
 
-  async copy() {
+  /** @param {string} id of the section @param {HTMLElement} said where to say so */
+  async copy(id, said) {
     const { strings } = this.language;
-    const address = new URL(location.pathname + this.query, location.href).href;
+    const address = new URL(this.queryAt(id), location.href.split(/[?#]/)[0]).href;
     try {
       await navigator.clipboard.writeText(address);
-      if (this.shared) write(this.shared, strings.copied);
+      write(said, strings.copied);
     } catch {
       // Not all browsers let a file use the clipboard.
       const field = /** @type {HTMLInputElement} */ (element("input", ""));
       Object.assign(field, { value: address, readOnly: true });
       field.setAttribute("aria-label", strings.copyByHand);
-      this.shared?.replaceChildren(strings.copyByHand, field);
+      said.replaceChildren(strings.copyByHand, field);
       field.select();
     }
   }
@@ -408,12 +416,15 @@ class Explanation {
 async function begin() {
   followZoom();
   const article = /** @type {HTMLElement} */ (document.getElementById("explanation"));
+  const summary = document.getElementById("summary")?.textContent ?? "";
   try {
+    if (!("DecompressionStream" in window)) throw new Refused(new Language(chosenLanguage("")).strings.unreadable);
     const all = (await recordings()).filter(({ film }) => film).map((shown) => new Recording(shown));
     new Explanation(article, all);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     article.append(element("p", "refused", error.message));
+    article.insertAdjacentHTML("beforeend", summary);
   }
 }
 

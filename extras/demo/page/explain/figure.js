@@ -5,6 +5,7 @@
 import { Screen } from "../screen.js";
 import { element, make, set, write } from "../svg.js";
 import { Axis } from "./axis.js";
+import { WORDS_OF_RESULTS } from "./sections.js";
 import { Way } from "./way.js";
 
 /** @typedef {import("./facts.js").Recording} Recording */
@@ -132,7 +133,9 @@ export class Figure {
     this.shownResults = section.results.map((name) => {
       const group = element("div", `result of-${name}`);
       const value = element("dd", "");
-      group.append(element("dt", "", language.strings.results[/** @type {keyof typeof language.strings.results} */ (name)]), value);
+      const term = element("dt", "");
+      term.append(...language.nodes(`[${WORDS_OF_RESULTS[name]}|${language.strings.results[/** @type {"works"} */ (name)]}]`, {}));
+      group.append(term, value);
       return { name, group, value };
     });
     this.results.replaceChildren(...this.shownResults.map(({ group }) => group));

@@ -14,6 +14,9 @@ export const WISHES = Object.freeze({
 });
 /** @typedef {keyof typeof WISHES} Wish */
 
+/** The words that explain the results, by their facts. @type {Record<string, string>} */
+export const WORDS_OF_RESULTS = { picture: "picture", works: "script", pictureReady: "picture", ready: "ready", first: "first", unsent: "buffer", gain: "below" };
+
 /** The choices in the section about costs. @type {readonly Wish[]} */
 export const CHOICES = ["price", "fast", "equal", "queue"];
 

@@ -4,20 +4,18 @@
 /** @type {typeof import("./strings.en.js").strings} */
 export const strings = {
   name: "Deutsch",
-  title: "Warum das Skript zuletzt kommt",
-  description: "Du hast das Skript zuerst verlangt. Warum kommt es zuletzt? Ein Bild zum Anfassen, eine Linie zum Ziehen, und was auf dem eigenen Server zu tun ist.",
   lab: "The priority lab",
   seconds: "{n} s",
   time: "Zeit",
   screen: "der Bildschirm des Besuchers in diesem Augenblick",
   language: "Sprache",
   theme: "Hell oder dunkel",
-  copy: "Link auf genau dies kopieren",
+  copy: "Link hierher kopieren",
   copied: "Kopiert",
   copyByHand: "Diese Adresse kopieren:",
   next: "Weiter: {title}",
   nearest: "Für „{wanted}“ gibt es keine Aufnahme; gezeigt wird die nächste.",
-  unreadable: "Dieser Browser kann die Aufnahmen nicht auspacken; hier steht der Text ohne sie.",
+  unreadable: "Dieser Browser kann die Aufnahmen nicht zeigen.",
   places: { server: "Server", buffer: "Sendepuffer des Kernels", link: "langsame Leitung", browser: "dein Browser" },
   results: {
     picture: "Bild vollständig",
@@ -58,7 +56,7 @@ export const strings = {
     below: "Zum Vergleich: die Bytes, die in derselben Zeit ohne Linie ankamen.",
     server: "Der Server ist der Computer, der die Dateien hat. Solange Bytes hier sind, kann er noch wählen, welche zuerst gehen.",
     buffer: "Der Kernel ist der Kern des Betriebssystems auf dem Server. Sein Sendepuffer ist eine Schlange: Bytes verlassen sie in der Reihenfolge, in der sie kamen.",
-    link: "Die Leitung ist der Weg durch das Netz. Diese ist langsam, wie bei schlechtem Empfang am Telefon, und bestimmt, wie lange alles dauert.",
+    link: "Die Leitung ist der Weg durch das Netz. Diese ist langsam und bestimmt, wie lange alles dauert.",
     browser: "Der Browser ist das Programm, mit dem du die Seite ansiehst. Was hier ist, ist angekommen.",
     picture: "Das Bild zeigt die Karte: schön anzusehen, aber es kann warten.",
     script: "Das Skript ist das Programm in der Seite. Erst wenn es vollständig ist, reagiert die Karte auf dich.",
@@ -76,7 +74,7 @@ export const strings = {
       title: "Du hast das Skript zuerst verlangt. Warum kommt es zuletzt?",
       text: [
         "Eine Seite mit einer Karte braucht zwei Dateien: ein [picture|Bild] der Karte und ein [script|Skript], das Programm, durch das die Karte auf dich reagiert. Der Browser verlangt das Skript zuerst; und doch sitzt du {dead} lang vor einem fertigen Bild und tippst auf eine Karte, die nichts tut.",
-        "Dies ist die Aufnahme eines echten [server|Servers] und einer langsamen [link|Leitung]. Zieh die Zeit unter dem Bild, oder drücke auf Abspielen, und sieh, wo das Skript, in Orange, stehen muss.",
+        "Dies ist die Aufnahme eines echten [server|Servers] und einer langsamen [link|Leitung], wie am Telefon bei schlechtem Empfang. Zieh die Zeit unter dem Bild, oder drücke auf Abspielen, und sieh, wo das Skript, in Orange, stehen muss.",
       ],
     },
     asks: {
@@ -134,7 +132,7 @@ export const strings = {
       none: "Noch keine Linie: Der Puffer nimmt alles, und die Karte reagiert nach {works}. Zieh die Linie von rechts herein.",
       sooner: "Du hast eine Linie verschoben. Die Karte reagiert {gain} früher: nach {works} statt {none.works}.",
       same: "Linie bei {limit}: mehr, als dort je wartet. Die Karte reagiert nicht früher.",
-      why: "Wenn das Skript bereit ist, sind {unsent} des Bildes im Puffer: bis zur Linie, und ein letztes Stück darüber. {pending} warten im Server, und dort geht das Skript an ihnen vorbei.",
+      why: "Wenn das Skript bereit ist, sind {unsent} des Bildes im Puffer: bis zur Linie bei {limit}, und ein letztes Stück darüber. {pending} warten im Server, und dort geht das Skript an ihnen vorbei.",
       enough: "Diese Linie bringt nicht mehr als die davor: Der Server übergibt ganze Stücke, und {unsent} sind etwa ein Stück.",
     },
     cost: {

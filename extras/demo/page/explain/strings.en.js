@@ -6,20 +6,18 @@
 
 export const strings = {
   name: "English",
-  title: "Why the script comes last",
-  description: "You asked for the script first. Why does it come last? One picture to play with, one line to move, and what to do on your own server.",
   lab: "The priority lab",
   seconds: "{n} s",
   time: "time",
   screen: "the visitor's screen at this instant",
   language: "Language",
   theme: "Light or dark",
-  copy: "Copy a link to just this",
+  copy: "Copy a link to this",
   copied: "Copied",
   copyByHand: "Copy this address:",
   next: "Next: {title}",
   nearest: "There is no recording of “{wanted}”; the nearest one is shown.",
-  unreadable: "This browser cannot unpack the recordings; here is the text without them.",
+  unreadable: "This browser cannot show the recordings.",
   places: { server: "server", buffer: "kernel's send buffer", link: "slow link", browser: "your browser" },
   results: {
     picture: "picture complete",
@@ -60,7 +58,7 @@ export const strings = {
     below: "For comparison, the bytes that arrived in the same time without a line.",
     server: "The server is the computer that has the files. As long as bytes are here, it can still choose which go first.",
     buffer: "The kernel is the core of the server's operating system. Its send buffer is a queue: bytes leave it in the order in which they came.",
-    link: "The link is the way through the network. This one is slow, as with poor reception on a phone, and it decides how long everything takes.",
+    link: "The link is the way through the network. This one is slow, and decides how long everything takes.",
     browser: "The browser is the program with which you look at the page. What is here has arrived.",
     picture: "The picture is the image of the map: nice to look at, but it can wait.",
     script: "The script is the program in the page. Only when it is complete does the map react to you.",
@@ -78,7 +76,7 @@ export const strings = {
       title: "You asked for the script first. Why does it come last?",
       text: [
         "A page with a map needs two files: a [picture|picture] of the map, and a [script|script], the program that makes the map react to you. The browser asks for the script first; and yet you sit before a finished picture for {dead}, and tap on a map that does nothing.",
-        "This is a recording of a real [server|server] and a slow [link|link]. Drag the time under the picture, or press Play, and watch where the script, in orange, has to stand.",
+        "This is a recording of a real [server|server] and a slow [link|link], as on a phone with poor reception. Drag the time under the picture, or press Play, and watch where the script, in orange, has to stand.",
       ],
     },
     asks: {
@@ -136,7 +134,7 @@ export const strings = {
       none: "No line yet: the buffer takes all, and the map works after {works}. Drag the line in from the right.",
       sooner: "You moved one line. The map works {gain} sooner: after {works} instead of {none.works}.",
       same: "Line at {limit}: more than ever waits there. The map works no sooner.",
-      why: "When the script is ready, {unsent} of the picture are in the buffer: up to the line, and a last piece that went over it. {pending} wait in the server, and there the script goes past them.",
+      why: "When the script is ready, {unsent} of the picture are in the buffer: up to the line at {limit}, and a last piece that went over it. {pending} wait in the server, and there the script goes past them.",
       enough: "This line gains no more than the one before it: the server hands over whole pieces, and {unsent} is about one piece.",
     },
     cost: {

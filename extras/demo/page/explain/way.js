@@ -34,7 +34,8 @@ export class Way {
       const strip = element("div", `station of-${name}`);
       const head = element("div", "station-head");
       head.append(...language.nodes(`[${name}|${language.strings.places[name]}]`, {}));
-      const held = element("span", "held");
+      const [held] = /** @type {HTMLElement[]} */ (language.nodes("[byte|–]", {}).filter((node) => node instanceof HTMLElement));
+      held.classList.add("held");
       head.append(held);
       const track = element("div", "track-of-bytes");
       const bar = make("svg", { class: "bar", "aria-hidden": "true" });
