@@ -17,6 +17,8 @@ POLICY = (
 
 _SCRIPT = re.compile(r'<script type="module" src="/page/([a-z_]+\.js)"></script>')
 _STYLE = re.compile(r'<link rel="stylesheet" href="/page/([a-z_/]+\.css)">')
+_COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/)\n", re.MULTILINE)
+"""A comment with lines of its own. Comments are a fifth of the page's modules."""
 _IMPORT = re.compile(r'(from |import |await import\()"(\.\.?/[a-z_./]+\.js)"')
 
 
@@ -81,8 +83,11 @@ def _start(first: str) -> str:
 
 
 def _url(name: str, text: str) -> str:
-    """Returns a module as a data: URL. A data: URL has no folder, so its imports name other modules by their paths."""
-    named = _IMPORT.sub(lambda match: f'{match[1]}"{_path(name, match[2])}"', text)
+    """Returns a module without its comments as a data: URL.
+
+    A data: URL has no folder, so its imports name other modules by their paths.
+    """
+    named = _IMPORT.sub(lambda match: f'{match[1]}"{_path(name, match[2])}"', _COMMENT.sub("", text))
     return "data:text/javascript;base64," + base64.b64encode(named.encode()).decode()
 
 
