@@ -13,6 +13,7 @@ const INSET = 0.8;
 const LANE = 0.55;
 const BETWEEN = 0.3;
 const TICK = 0.9;
+const NAME = 1.15;
 /** The width of a part of a lane that is filled if anything arrived in its time. */
 const PART_PX = 2;
 const STEPS = 1000;
@@ -41,6 +42,8 @@ export class Axis {
     this.recording = null;
     /** @type {Recording | null} */
     this.other = null;
+    /** @type {readonly string[]} */
+    this.names = [];
     /** @type {{kind: string, tMs: number, always: boolean}[]} */
     this.marks = [];
     this.tMs = fromMs;
@@ -60,9 +63,9 @@ export class Axis {
     return this.inset + ((tMs - this.fromMs) / (this.toMs - this.fromMs)) * this.long;
   }
 
-  /** @param {Recording} recording @param {Recording | null} other @param {{kind: string, tMs: number, always: boolean}[]} marks */
-  load(recording, other, marks) {
-    Object.assign(this, { recording, other, marks });
+  /** @param {Recording} recording @param {Recording | null} other @param {readonly string[]} names @param {{kind: string, tMs: number, always: boolean}[]} marks */
+  load(recording, other, names, marks) {
+    Object.assign(this, { recording, other, names, marks });
   }
 
   /** Draws all anew, for the present width. */
@@ -72,8 +75,9 @@ export class Axis {
     this.rem = parseFloat(getComputedStyle(document.documentElement).fontSize);
     const { inset, long, rem } = this;
     const pair = 2 * LANE * rem;
-    const below = pair + BETWEEN * rem;
-    const bottom = (this.other ? below : 0) + pair + 2;
+    const top = this.other ? NAME * rem : 0;
+    const below = top + pair + (BETWEEN + NAME) * rem;
+    const bottom = (this.other ? below : top) + pair + 2;
     this.height = bottom + (TICK + 0.2) * rem;
     set(this.drawing, { viewBox: `0 0 ${this.width} ${this.height}`, width: this.width, height: this.height });
     this.clip = make("rect", { x: 0, y: 0, width: 0, height: bottom });
@@ -81,18 +85,23 @@ export class Axis {
     const clip = make("clipPath", { id });
     clip.append(this.clip);
     const now = make("g", { "clip-path": `url(#${id})` });
-    now.append(...this._lanes(this.recording, 0));
+    now.append(...this._lanes(this.recording, top));
     const ground = (/** @type {number} */ y) => make("rect", { class: "ground-of-lanes", x: inset, y, width: long, height: pair });
     /** @type {SVGElement[]} */
-    const drawn = [clip, ground(0), now];
+    const drawn = [clip, ground(top), now];
+    /** @type {SVGElement[]} */
+    const names = [];
     if (this.other) {
       const lanes = make("g", { class: "other-recording" });
       lanes.append(ground(below), ...this._lanes(this.other, below));
+      const [above, under] = this.names;
+      const name = (/** @type {string} */ text, /** @type {number} */ y) => make("text", { class: "name-of-lanes", x: inset, y: y - 0.25 * rem }, text);
       drawn.push(lanes);
+      names.push(name(above, top), name(under, below));
     }
-    this.needle = make("line", { class: "needle", y1: 0, y2: bottom });
-    this.pins = this.marks.map(({ kind, tMs }) => make("path", { class: `pin-of ${kind}`, d: `M${this.xOf(tMs).toFixed(1)} 0v${bottom}` }));
-    drawn.push(...this.pins, this.needle, ...this._ticks(bottom));
+    this.needle = make("line", { class: "needle", y1: top, y2: bottom });
+    this.pins = this.marks.map(({ kind, tMs }) => make("path", { class: `pin-of ${kind}`, d: `M${this.xOf(tMs).toFixed(1)} ${top.toFixed(1)}v${(bottom - top).toFixed(1)}` }));
+    drawn.push(...this.pins, this.needle, ...names, ...this._ticks(bottom));
     this.drawing.replaceChildren(...drawn);
     this.show(this.tMs);
   }

@@ -11,7 +11,7 @@ import { Recording } from "./facts.js";
 import { Figure, LEAST_GAIN_MS } from "./figure.js";
 import { chosenLanguage, Language, LANGUAGES } from "./language.js";
 import { Line } from "./line.js";
-import { CHOICES, SECTIONS, WISHES } from "./sections.js";
+import { CHOICES, COMPARED, SECTIONS, WISHES } from "./sections.js";
 import { explainWords } from "./words.js";
 
 /** @typedef {import("./facts.js").Fact} Fact */
@@ -243,8 +243,7 @@ class Explanation {
   /** The recording that is compared, if any. @param {Section} section */
   otherOf(section) {
     if (!section.compare) return null;
-    const other = section.film === "when" && this.when === "fast" ? this.found("fastLine") : this.found("none");
-    return other ?? null;
+    return this.found(section.film === "when" ? COMPARED[this.when] ?? "none" : "none") ?? null;
   }
 
   /** Shows in a section what the state says: film, texts and answer. @param {Section} section */
@@ -266,7 +265,9 @@ class Explanation {
     });
     answer?.replaceChildren(...said);
     const bet = section.bet ? this.bet : null;
-    figure.load(recording, other, bet, facts);
+    const { line, cost } = this.language.strings.sections;
+    const { upper, lower } = section.control === "when" ? cost.choices[/** @type {"price"} */ (this.when)] : line;
+    figure.load(recording, other, [upper, lower].map((text) => text.replace("{limit}", this.limitOf(recording))), bet, facts);
     if (section.control === "line") {
       this.grip?.show(recording);
       if (this.lineValue) write(this.lineValue, this.limitOf(recording));
@@ -322,20 +323,20 @@ class Explanation {
     title.tabIndex = -1;
     place.setAttribute("aria-labelledby", title.id);
     const words = element("div", "words");
-    words.append(...own.text.map((text) => element("p", "told", text)), this._code([own.code]));
+    words.append(...own.text.map((text) => this._said("p", text, "told")), this._code([own.code]));
     const steps = element("ol", "");
-    steps.append(...own.steps.map((text) => element("li", "", text)));
+    steps.append(...own.steps.map((text) => this._said("li", text)));
     const doors = element("div", "doors");
     doors.append(this._door(own.explore, own.exploreText, "?explore"), this._door(own.talk, own.talkText, "?step=1"));
     const run = element("div", "door");
-    run.append(element("h3", "", own.run), element("p", "", own.runText), this._code(COMMANDS));
+    run.append(element("h3", "", own.run), this._said("p", own.runText), this._code(COMMANDS));
     doors.append(run);
     words.append(steps);
     place.append(title, words, element("h2", "doors-title", own.doors), doors);
     const facts = Object.entries(about());
     if (facts.length) {
       const fold = element("details", "about");
-      fold.append(element("summary", "", own.about));
+      fold.append(element("summary", "", own.about), element("p", "", own.aboutText));
       const list = element("dl", "");
       for (const [name, text] of facts) list.append(element("dt", "", name), element("dd", "", text));
       fold.append(list);
@@ -344,12 +345,23 @@ class Explanation {
     return place;
   }
 
-  /** @param {readonly string[]} lines */
+  /** A text without facts. @param {string} tag @param {string} text @param {string} [name] */
+  _said(tag, text, name = "") {
+    const said = element(tag, name);
+    said.append(...this.language.nodes(text, {}));
+    return said;
+  }
+
+  /** Lines of a shell, which break after a sign of their names if they must. @param {readonly string[]} lines */
   _code(lines) {
-    const code = element("pre", "");
-    code.tabIndex = 0;
-    code.append(element("code", "", lines.join("\n")));
-    return code;
+    const block = element("pre", "");
+    block.tabIndex = 0;
+    const code = element("code", "");
+    lines.forEach((line, index) => {
+      for (const part of `${index ? "\n" : ""}${line}`.split(/(?<=[_=.])/)) code.append(part, element("wbr", ""));
+    });
+    block.append(code);
+    return block;
   }
 
   /** @param {string} name @param {string} text @param {string} href */

@@ -3,7 +3,7 @@
 // that plays it. It shows one recording at one instant; nothing plays unasked.
 
 import { Screen } from "../screen.js";
-import { element, make, set, write } from "../svg.js";
+import { element, make, write } from "../svg.js";
 import { Axis } from "./axis.js";
 import { WORDS_OF_RESULTS } from "./sections.js";
 import { Way } from "./way.js";
@@ -32,12 +32,16 @@ export class Figure {
     this.element = element("figure", "film");
     this.element.dataset.section = section.id;
     this.way = new Way(language);
-    this.screen = make("svg", { class: "screen-of-visitor", viewBox: "0 0 98 130", role: "img" });
+    this.screen = make("svg", { class: "screen-of-visitor", viewBox: "0 0 98 130", "aria-hidden": "true" });
+    this.map = element("button", "word map-of-visitor");
+    this.map.setAttribute("type", "button");
+    this.map.setAttribute("aria-label", strings.screen);
+    this.map.append(this.screen);
     const side = element("div", "side");
     const head = element("div", "station-head of-browser");
     head.append(...language.nodes(`[browser|${strings.places.browser}]`, {}));
     this.results = element("dl", "results");
-    side.append(head, this.screen, this.results);
+    side.append(head, this.map, this.results);
     this.axisPlace = element("div", "axis-place");
     this.play = /** @type {HTMLButtonElement} */ (element("button", "play-film"));
     this.play.type = "button";
@@ -51,7 +55,9 @@ export class Figure {
     row.append(this.play, this.axisPlace, this.clock);
     this.legend = element("p", "legend");
     this.caption = element("figcaption", "");
-    this.element.append(this.way.element, side, row, this.legend, this.caption);
+    this.scene = element("div", "scene");
+    this.scene.append(this.way.element, side, row);
+    this.element.append(this.scene, this.legend, this.caption);
     this.tMs = 0;
     this.fromMs = section.fromMs;
     this.toMs = 1;
@@ -63,19 +69,20 @@ export class Figure {
     this.bet = /** @type {number | null} */ (null);
     /** True if the figure is in the window, or near it; others are not drawn. */
     this.isNear = false;
-    new ResizeObserver(() => this.layOut()).observe(this.element);
+    new ResizeObserver(() => this.layOut()).observe(this.scene);
     const near = (/** @type {IntersectionObserverEntry} */ entry) => {
       this.isNear = entry.isIntersecting;
       this.layOut();
     };
-    new IntersectionObserver((entries) => near(entries[entries.length - 1]), { rootMargin: "60% 0px" }).observe(this.element);
+    new IntersectionObserver((entries) => near(entries[entries.length - 1]), { rootMargin: "60% 0px" }).observe(this.scene);
   }
 
   /**
    * Shows a recording. The instant stays the same if there was another one before.
-   * @param {Recording} recording @param {Recording | null} other @param {number | null} bet @param {Record<string, Fact>} facts
+   * @param {Recording} recording @param {Recording | null} other @param {readonly string[]} names of both, if they are compared
+   * @param {number | null} bet @param {Record<string, Fact>} facts
    */
-  load(recording, other, bet, facts) {
+  load(recording, other, names, bet, facts) {
     const { section, language } = this;
     const before = this.recording;
     const part = before && (this.tMs - this.fromMs) / (this.toMs - this.fromMs);
@@ -92,14 +99,13 @@ export class Figure {
     }
     const same = before && Math.abs(toMs - this.toMs) < 0.1 * toMs;
     this.toMs = toMs;
-    this.axis.load(recording, other, this._marks(recording));
+    this.axis.load(recording, other, names, this._marks(recording));
     if (this.isNear) this.axis.draw();
-    set(this.screen, { "aria-label": language.strings.screen });
     const { element: drawn } = (this.drawnScreen = new Screen(recording.film, SCREEN));
     this.screen.replaceChildren(drawn);
     this.facts = facts;
     this._results();
-    this.legend.replaceChildren(...this._legend(other));
+    this.legend.replaceChildren(...this._legend());
     this.show(before ? (same ? this.tMs : section.film === "when" ? section.atMs(recording) : this.fromMs + (part ?? 0) * (toMs - this.fromMs)) : section.atMs(recording));
   }
 
@@ -112,15 +118,14 @@ export class Figure {
     return marks;
   }
 
-  /** Names what the figure's colours and marks are. @param {Recording | null} other */
-  _legend(other) {
+  /** Names what the figure's colours and marks are. */
+  _legend() {
     const { section, bet, language } = this;
     const names = ["picture", "script", "ready"];
     if (section.id !== "bet" && section.id !== "asks") names.push("first");
     if (section.bet && bet !== null) names.push("bet");
     if (section.film === "line") names.push("limit");
     names.push("gap");
-    if (other) names.push("below");
     return names.map((name) => {
       const key = element("span", `key of-${name}`);
       key.append(element("i", ""), ...language.nodes(`[${name}|${language.strings.legend[/** @type {"gap"} */ (name)]}]`, {}));
@@ -171,6 +176,7 @@ export class Figure {
       if (seen) value.dataset.fact = name;
       else delete value.dataset.fact;
     }
+    this.map.dataset.word = this.tMs >= recording.facts.works.value ? "alive" : "dead";
     this._caption();
     this._button();
   }
@@ -182,7 +188,7 @@ export class Figure {
     const { strings } = language;
     const { film, facts } = recording;
     const picture = film.asked("others").size_bytes;
-    const moment = { tMs: /** @type {Fact} */ ({ kind: "ms", value: this.tMs }), buffer: { kind: /** @type {const} */ ("bytes"), value: bytes.buffer.others }, behind: { kind: /** @type {const} */ ("bytes"), value: bytes.buffer.important }, server: { kind: /** @type {const} */ ("bytes"), value: bytes.server.others } };
+    const moment = { works: facts.works, tMs: /** @type {Fact} */ ({ kind: "ms", value: this.tMs }), buffer: { kind: /** @type {const} */ ("bytes"), value: bytes.buffer.others }, behind: { kind: /** @type {const} */ ("bytes"), value: bytes.buffer.important }, server: { kind: /** @type {const} */ ("bytes"), value: bytes.server.others } };
     const told = strings.moments;
     const text =
       this.tMs < facts.pictureReady.value ? told.page
@@ -191,7 +197,7 @@ export class Figure {
       : bytes.browser.important > 0 && bytes.browser.others < picture ? told.both
       : bytes.browser.important > 0 ? told.script
       : bytes.buffer.important > 0 && bytes.buffer.others > 0 ? told.behind
-      : bytes.server.others > 0 && bytes.server.important > 0 ? told.choice
+      : bytes.server.others > 0 && bytes.server.important > 0 ? ((film.importantNext(film.at(this.tMs).handed) ?? 1) > 0.5 ? told.choice : told.waits)
       : bytes.server.important > 0 ? told.ready
       : told.onWay;
     const words = language.nodes(text, moment);

@@ -14,6 +14,9 @@ export const WISHES = Object.freeze({
 });
 /** @typedef {keyof typeof WISHES} Wish */
 
+/** The recording that is compared with a choice, if it is not that without a limit. @type {Partial<Record<Wish, Wish>>} */
+export const COMPARED = { fast: "fastLine", equal: "price", queue: "price" };
+
 /** The words that explain the results, by their facts. @type {Record<string, string>} */
 export const WORDS_OF_RESULTS = { picture: "picture", works: "script", pictureReady: "picture", ready: "ready", first: "first", unsent: "buffer", gain: "below" };
 

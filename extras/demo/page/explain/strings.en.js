@@ -18,7 +18,7 @@ export const strings = {
   next: "Next: {title}",
   nearest: "There is no recording of “{wanted}”; the nearest one is shown.",
   unreadable: "This browser cannot show the recordings.",
-  places: { server: "server", buffer: "kernel's send buffer", link: "slow link", browser: "your browser" },
+  places: { server: "server", buffer: "kernel's send buffer", link: "link, {rate}", browser: "your browser" },
   results: {
     picture: "picture complete",
     works: "map works",
@@ -36,7 +36,6 @@ export const strings = {
     bet: "your bet",
     limit: "your line",
     gap: "gap: nothing of it came",
-    below: "lower pair: the same without the line",
   },
   play: { play: "Play", pause: "Pause", again: "Play again" },
   moments: {
@@ -45,10 +44,11 @@ export const strings = {
     behind: "At {tMs} the script stands in the send buffer behind {buffer} of the picture, and cannot overtake.",
     ready: "At {tMs} the script is ready in the server; {buffer} of the picture are in the send buffer already.",
     choice: "At {tMs} both files wait in the server, and the script goes first. {server} of the picture are held back there.",
+    waits: "At {tMs} both files wait in the server, and the picture goes first: no other order was asked for. {server} of it are still there.",
     onWay: "At {tMs} the script is under way, but nothing of it has arrived.",
     script: "At {tMs} the picture is complete, and the script arrives. The map does nothing until all of it is here.",
     both: "At {tMs} the script arrives, and the rest of the picture has to wait.",
-    works: "At {tMs} the script is complete: the map works.",
+    works: "At {tMs} the map works. It has worked since {works}.",
   },
   words: {
     ready: "From this instant on the server has the script, and could send it.",
@@ -66,16 +66,23 @@ export const strings = {
     priority: "A priority is the browser's wish which file the server sends first.",
     http: "HTTP/2 is the language in which browsers and servers talk; many files share one connection.",
     gap: "A gap in a bar: at that time nothing of this file arrived. The other file had its turn, or a packet was lost and came again.",
-    byte: "A byte is one letter's worth of data. 1 KiB is 1,024 bytes.",
-    lowat: "TCP_NOTSENT_LOWAT, in words: low-water mark for what is not sent yet. It is a setting of Linux, and of other systems.",
+    byte: "A byte is one letter's worth of data. 1 KiB is 1,024 bytes, and 1 kB is 1,000.",
+    lowat: "TCP_NOTSENT_LOWAT is the name of a setting of Linux and of other systems: how many bytes the kernel takes that it has not sent yet.",
     wakeup: "Each time there is room in the buffer again, the kernel wakes the server, which then hands over the next bytes.",
     queue: "Routers and mobile masts keep packets in a queue when more come in than go out.",
+    dead: "You tap, and nothing happens: the script, which would react, is not complete.",
+    alive: "You tap, and the map reacts: the script is complete.",
+    sysctl: "sysctl is the command of Linux that changes settings of the kernel. It needs the rights of an administrator.",
+    nginx: "nginx and h2o are programs that serve web pages.",
+    haproxy: "HAProxy is a program that stands before web servers, and passes their pages on.",
+    lab: "The priority lab is a collection of programs that makes such recordings. This page is a part of it.",
+    clone: "A clone is a copy of the source code, made with git.",
   },
   sections: {
     start: {
       title: "You asked for the script first. Why does it come last?",
       text: [
-        "A page with a map needs two files: a [picture|picture] of the map, and a [script|script], the program that makes the map react to you. The browser asks for the script first; and yet you sit before a finished picture for {dead}, and tap on a map that does nothing.",
+        "For {dead} you tap on a map that does nothing. Its [picture|picture] is there, but its [script|script] is not: the program that makes the map react. Yet the browser asked for the script first.",
         "This is a recording of a real [server|server] and a slow [link|link], as on a phone with poor reception. Drag the time under the picture, or press Play, and watch where the script, in orange, has to stand.",
       ],
     },
@@ -89,7 +96,7 @@ export const strings = {
     places: {
       title: "Where bytes wait",
       text: [
-        "A [byte|byte] passes four places, from the top to the bottom of the drawing: the [server|server], the [buffer|send buffer] of the server's kernel, the [link|link], and your [browser|browser]. Tap a name, here or in the drawing.",
+        "A [byte|byte] passes four places, from the top to the bottom of the drawing: the [server|server], the [buffer|send buffer] of the server's kernel, the [link|link], and your [browser|browser]. Tap a name, here or in the drawing. Follow the grey arrows: in the send buffer bytes move from the right to the left, and the leftmost goes next.",
         "All bars have one scale: a whole width is both files, {size} each. The link carries {rate}, so it holds little at a time. Nearly all that waits, waits before it.",
       ],
     },
@@ -123,6 +130,8 @@ export const strings = {
       ],
     },
     line: {
+      upper: "with your line",
+      lower: "without a line",
       title: "Now draw a line",
       text: [
         "A server can tell the kernel: take only so much, and ask me again when it is nearly gone. This setting is called [lowat|TCP_NOTSENT_LOWAT]. It is the line in the send buffer. Drag it to the left.",
@@ -144,41 +153,50 @@ export const strings = {
       choices: {
         price: {
           name: "The price",
+          upper: "with a line at {limit}",
+          lower: "without a line",
           text: "The link carries no more than before. What the script gains, the picture pays: with a line at {limit} it is complete after {picture} instead of {none.picture}. And the server has to come back often: the kernel [wakeup|wakes] it {wakeups} times instead of {none.wakeups}. On a fast link with a long way, a line that is too low can also cost some speed.",
         },
         fast: {
           name: "A fast link",
+          upper: "without a line",
+          lower: "with a line",
           text: "At {rate} the picture has arrived after {picture}, before the script is ready at {ready}. Nothing waits, so nothing can be overtaken. The map works after {works}; with a line, after {other.works}.",
         },
         equal: {
           name: "No wish",
-          text: "Here the browser says that both files are equally urgent. The line does hold the picture back in the server, but nobody says that the script may pass it. The script begins after {first}, and the map works after {works}. The line keeps a choice open; somebody has to choose. It is no better with a server that does not read such wishes.",
+          upper: "no wish",
+          lower: "the script was wished for first",
+          text: "Here the browser says that both files are equally urgent. The line does hold the picture back in the server, but nobody says that the script may pass it. The map works after {works}; with the wish it worked after {other.works}. The line keeps a choice open; somebody has to choose. It is no better with a server that does not read such wishes.",
         },
         queue: {
           name: "A queue in the network",
-          text: "Here a box in the network lets {packets} packets [queue|queue] up. The line holds for the server's buffer alone: when the script is ready, {underWay} of the picture are out there, where no server can call them back. In spite of the line the map works after {works}.",
+          upper: "long queue",
+          lower: "short queue",
+          text: "Here a box in the network lets {packets} packets [queue|queue] up. The line holds for the server's buffer alone: when the script is ready, {underWay} of the picture are out there, where no server can call them back. In spite of the line the map works after {works}; with a short queue it worked after {other.works}.",
         },
       },
     },
     yours: {
       title: "What to do on a server of your own",
       text: [
-        "One line on Linux sets it for all connections, without a restart:",
+        "One command on Linux, [sysctl|sysctl], sets the line for all connections, without a restart:",
       ],
       code: "sysctl -w net.ipv4.tcp_notsent_lowat=131072",
       steps: [
         "Begin with 131072 (128 KiB). On slow links 16384 gains a little more, and wakes the server more often. To keep it after a restart of the machine, write the setting into a file in /etc/sysctl.d.",
-        "nginx and h2o need nothing else: they read priorities, and have no long queue of their own. HAProxy has a setting for its visitors' side, tune.notsent-lowat.client; but it sends files in turns, and keeps a queue of its own.",
-        "It pays for slow visitors and for pages with something urgent. For a server of downloads only it changes nothing but memory and wake-ups. Measure yours: docs/guide/choosing.md in the lab says how.",
+        "[nginx|nginx and h2o] need nothing else: they read priorities, and have no long queue of their own. With [haproxy|HAProxy] as it is installed it hardly pays: it keeps a queue of its own, which the line does not bound, and sends files in turns. Its own setting for the line is tune.notsent-lowat.client.",
+        "It pays for slow visitors and for pages with something urgent. For a server of downloads only it changes nothing but memory and wake-ups. Measure yours: in the [lab|lab] docs/guide/choosing.md says how.",
       ],
       doors: "Where to go from here",
       explore: "Explore",
-      exploreText: "All recordings, two at a time, with all knobs.",
+      exploreText: "All recordings, two at a time, with all settings.",
       talk: "Give this as a talk",
-      talkText: "Seven steps of five minutes, for a remote control.",
+      talkText: "The same story in five minutes for an audience, with notes for the speaker.",
       run: "Run it yourself",
-      runText: "In a clone of the lab, on Debian:",
+      runText: "In a [clone|clone] of the [lab|lab], on Debian Linux:",
       about: "How this was recorded",
+      aboutText: "A real nginx and a real Linux kernel sent these bytes to a client, over a link that was slowed down. All ran in a small virtual computer, whose clock skips idle time; so a recording takes a second, and comes out the same each time.",
     },
   },
 };

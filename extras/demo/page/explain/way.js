@@ -33,7 +33,8 @@ export class Way {
     for (const name of PLACES) {
       const strip = element("div", `station of-${name}`);
       const head = element("div", "station-head");
-      head.append(...language.nodes(`[${name}|${language.strings.places[name]}]`, {}));
+      const [title] = language.nodes(`[${name}|${language.strings.places[name]}]`, {}).filter((node) => node instanceof HTMLElement);
+      head.append(title);
       const [held] = /** @type {HTMLElement[]} */ (language.nodes("[byte|–]", {}).filter((node) => node instanceof HTMLElement));
       held.classList.add("held");
       head.append(held);
@@ -57,7 +58,9 @@ export class Way {
   }
 
   /** Takes the scale for a recording. @param {Recording} recording */
-  load({ film }) {
+  load({ film, facts }) {
+    const { rate, strings } = { rate: this.language.fact(facts.rate), strings: this.language.strings };
+    write(/** @type {HTMLElement} */ (this.places.link.strip.querySelector("[data-word=link]")), strings.places.link.replace("{rate}", rate));
     this.full = STREAMS.reduce((sum, stream) => sum + film.asked(stream).size_bytes, 0);
   }
 

@@ -31,6 +31,7 @@ export function explainWords(article, sentences) {
     saying.hidden = false;
     word.setAttribute("aria-expanded", "true");
     for (const each of word.closest("section")?.querySelectorAll(`.of-${CSS.escape(name)}`) ?? []) each.classList.add("marked");
+    if (window.matchMedia("(max-width: 599px)").matches) return;
     const box = word.getBoundingClientRect();
     const { width, height } = saying.getBoundingClientRect();
     const room = document.documentElement.clientWidth;

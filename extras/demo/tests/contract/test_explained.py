@@ -12,7 +12,7 @@ from priolab.extras.demo.summary import summary
 from priolab.extras.demo.tests.explained import CHOICES, LANGUAGES, facts, recording, strings
 
 _MARK = re.compile(r"\{([\w.]+)\}|\[(\w+)\|[^\]]+\]")
-_SAID = re.compile(r"HTTP/2|1 KiB|1[.,]024|131072|128 KiB|16384|tcp_notsent_lowat|ipv4|h2o")
+_SAID = re.compile(r"HTTP/2|1 KiB|1 kB|1[.,]0(?:24|00)|131072|128 KiB|16384|tcp_notsent_lowat|ipv4|h2o")
 """Numbers that belong to a name, a unit, or a value to set."""
 
 

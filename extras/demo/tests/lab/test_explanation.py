@@ -59,7 +59,7 @@ _ENDS = """
 """
 _IN_VIEW = """
 (id) => {
-  const film = document.querySelector(`#${id} .film`).getBoundingClientRect();
+  const film = document.querySelector(`#${id} .scene`).getBoundingClientRect();
   const seen = Math.min(film.bottom, innerHeight) - Math.max(film.top, 0);
   return [seen / Math.min(film.height, innerHeight), film.height, film.width];
 }

@@ -94,6 +94,7 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
 def test_knobs_without_recordings_say_so(browser: Browser) -> None:
     """Every knob is listed in its group with its meaning; one that has no other recording is greyed, and says why."""
     with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
         for fold in page.locator(".group summary").all():
             fold.click()
         values = {
