@@ -95,7 +95,7 @@ def facts(shown: Mapping[str, Any], language: str) -> dict[str, str]:
         **{name: _seconds(ms, "0.01", language) for name, ms in times.items()},
         **{name: _seconds(max(ms, 0), "0.1", language) for name, ms in about.items()},
         **{name: f"{_number(Decimal(value) / 1024, '1', language)} KiB" for name, value in held.items()},
-        "rate": f"{rate // 8000} kB/s" if rate < 8e6 else f"{rate // 10**6} Mbit/s",
+        "rate": f"{round(rate / 1e6)} Mbit/s",
         "packets": _number(Decimal(arm["scenario"]["queue_packets"]), "1", language),
         "wakeups": str(arm["loads"][-1]["cost"]["wakeups"]),
     }

@@ -14,7 +14,7 @@ import { Way } from "./way.js";
 /** @typedef {import("./sections.js").Section} Section */
 
 /** The time in which the whole of a film plays. */
-const PLAYED_MS = 7000;
+const PLAYED_MS = 10_000;
 /** A gain that is worth a word. */
 export const LEAST_GAIN_MS = 50;
 const SCREEN = { x: 1, y: 1, width: 96, height: 128 };
@@ -121,12 +121,7 @@ export class Figure {
   /** Names what the figure's colours and marks are. */
   _legend() {
     const { section, bet, language } = this;
-    const names = ["picture", "script", "ready"];
-    if (section.id !== "bet" && section.id !== "asks") names.push("first");
-    if (section.bet && bet !== null) names.push("bet");
-    if (section.film === "line") names.push("limit");
-    names.push("gap");
-    return names.map((name) => {
+    return section.legend.filter((name) => name !== "bet" || bet !== null).map((name) => {
       const key = element("span", `key of-${name}`);
       key.append(element("i", ""), ...language.nodes(`[${name}|${language.strings.legend[/** @type {"gap"} */ (name)]}]`, {}));
       return key;
@@ -169,7 +164,7 @@ export class Figure {
     for (const { name, group, value } of this.shownResults ?? []) {
       const fact = this.facts?.[name];
       if (!fact) continue;
-      group.hidden = name === "gain" && fact.value < LEAST_GAIN_MS;
+      group.classList.toggle("none", name === "gain" && fact.value < LEAST_GAIN_MS);
       const seen = this.section.early || fact.kind !== "ms" || fact.value <= this.tMs;
       group.classList.toggle("coming", !seen);
       write(value, seen ? language.fact(fact) : "…");

@@ -51,7 +51,7 @@ export class Language {
     if (kind === "ms") return this.seconds(value);
     if (kind === "about") return this.seconds(value, 1);
     if (kind === "bytes") return this.kib(value);
-    if (kind === "bit") return value < 8e6 ? `${this.number(value / 8000, 0)} kB/s` : `${this.number(value / 1e6, 0)} Mbit/s`;
+    if (kind === "bit") return `${this.number(value / 1e6, 0)} Mbit/s`;
     return this.number(value, 0);
   }
 
