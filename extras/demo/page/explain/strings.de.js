@@ -16,7 +16,7 @@ export const strings = {
   next: "Weiter: {title}",
   nearest: "Für „{wanted}“ gibt es keine Aufnahme; gezeigt wird die nächste.",
   unreadable: "Dieser Browser kann die Aufnahmen nicht zeigen.",
-  places: { server: "Server", buffer: "Sendepuffer des Kernels", link: "Leitung, {rate}", browser: "dein Browser" },
+  places: { server: "Server", buffer: "Sendepuffer", link: "Leitung, {rate}", browser: "dein Browser" },
   results: {
     picture: "Bild vollständig",
     works: "Karte reagiert",

@@ -25,6 +25,10 @@
     if (said !== part.querySelector(".film-clock").textContent) faults.push(`${part.id}: the caption says ${said}`);
     if (/\{|\}|undefined|NaN|\[\w+\|/.test(part.textContent)) faults.push(`${part.id}: a text has a hole`);
   }
+  for (const held of document.querySelectorAll(".held")) {
+    const { right } = held.getBoundingClientRect();
+    if (right > innerWidth) faults.push(`cut off: ${held.textContent}`);
+  }
   const grip = document.querySelector(".grip-of-line");
   if (Math.abs(parseFloat(grip.style.left) - facts.lines[Number(line)]) > 0.01) faults.push(`the line is at ${grip.style.left}, not at ${facts.lines[Number(line)]}`);
   if (document.documentElement.scrollWidth > innerWidth) faults.push(`the page is ${document.documentElement.scrollWidth} px wide`);
