@@ -42,7 +42,7 @@ export class Figure {
     head.append(...language.nodes(`[browser|${strings.places.browser}]`, {}));
     this.results = element("dl", "results");
     side.append(head, this.map, this.results);
-    this.axisPlace = element("div", "axis-place");
+    this.axisPlace = element("div", section.compare ? "axis-place compared" : "axis-place");
     this.play = /** @type {HTMLButtonElement} */ (element("button", "play-film"));
     this.play.type = "button";
     this.play.addEventListener("click", () => this.toggle());
