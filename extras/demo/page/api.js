@@ -98,11 +98,6 @@ export async function recordings() {
   return (await (await call("/api/recordings")).json()).arms;
 }
 
-/** Where they came from: terms and texts; the live page does not say. @returns {Record<string, string>} */
-export function about() {
-  return {};
-}
-
 /** @typedef {{knobs: Record<string, string>, shown?: Shown, job?: string}} Answer */
 
 /**

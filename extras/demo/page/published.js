@@ -25,11 +25,6 @@ export async function recordings() {
   return (await new Response(unpacked).json()).arms;
 }
 
-/** Where the results came from: terms and texts. */
-export function about() {
-  return OFFERED.published ?? {};
-}
-
 /** Reads the results. Some knobs may have come since they were recorded. */
 export async function readShipped() {
   const defaults = Object.fromEntries(OFFERED.knobs.map((knob) => [knob.name, knob.default]));

@@ -1,7 +1,7 @@
 // @ts-check
 // The explanation: a question, sections with a figure each, and what to do. The reader scrolls, drags and taps.
 
-import { about, recordings } from "../api.js";
+import { choices, recordings } from "../api.js";
 import { Refused } from "../seen.js";
 import { element, write } from "../svg.js";
 import { followZoom, toggleTheme } from "../theme.js";
@@ -22,8 +22,8 @@ const NOTED_MS = 400;
 /** A bet that is off by less is a good one. */
 const CLOSE_MS = 250;
 const COMMANDS = ["make experiment LOWAT=131072", "make demo"];
-/** The knobs in which recordings may differ from the usual ones, with their usual values. */
-const USUAL = { LOWAT: "131072", RATE: "128kbps", DELAY: "300ms", QUEUE: "25", PRIORITY: "spdy", SERVER: "nginx" };
+/** Without these recordings there is nothing to explain. @type {readonly Wish[]} */
+const NEEDED = ["none", "price"];
 
 /** @param {string} value of LOWAT; NaN if it is no number of bytes */
 function bytesOf(value) {
@@ -32,12 +32,25 @@ function bytesOf(value) {
   return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2 }[/** @type {"" | "K" | "M"} */ (found[2].toUpperCase())] : NaN;
 }
 
+/** True if a recording has these knobs; some knobs may have come since. @param {Recording} recording @param {Record<string, string>} wish @param {Record<string, string>} defaults */
+function isOf({ shown }, wish, defaults) {
+  return Object.entries({ ...defaults, ...wish }).every(([name, value]) => (shown.knobs[name] ?? defaults[name]) === value);
+}
+
 class Explanation {
-  /** @param {HTMLElement} article @param {readonly Recording[]} all */
-  constructor(article, all) {
+  /**
+   * @param {HTMLElement} article @param {readonly Recording[]} all @param {Record<string, string>} defaults of all knobs
+   * @param {Record<string, string>} about where the recordings came from
+   */
+  constructor(article, all, defaults, about) {
     this.article = article;
     this.all = all;
-    this.stops = all.filter((each) => this._isOf(each, { LOWAT: each.shown.knobs.LOWAT }) && each.shown.knobs.LOWAT !== "auto").sort((one, other) => other.limit - one.limit);
+    this.defaults = defaults;
+    this.about = about;
+    /** @type {Map<string, Figure>} */
+    this.figures = new Map();
+    this._noting = 0;
+    this.stops = all.filter((each) => isOf(each, { LOWAT: each.shown.knobs.LOWAT }, defaults) && each.shown.knobs.LOWAT !== "auto").sort((one, other) => other.limit - one.limit);
     const place = placeOf(location.search);
     this.language = new Language(chosenLanguage(place.lang));
     this.bet = place.bet;
@@ -49,23 +62,15 @@ class Explanation {
     this.view = SECTIONS.some(({ id }) => id === place.at) || place.at === "yours" ? place.at : "";
     this.opened = place.tMs;
     this.isGiven = Boolean(place.lang);
-    /** @type {Map<string, Figure>} */
-    this.figures = new Map();
-    this._noting = 0;
     this.build();
     explainWords(article, () => this.language.strings.words);
     window.addEventListener("scroll", () => this._scrolled(), { passive: true });
     if (this.view) this.go(this.view, false);
   }
 
-  /** @param {Recording} recording @param {Record<string, string>} wish */
-  _isOf({ shown }, wish) {
-    return Object.entries({ ...USUAL, ...wish }).every(([name, value]) => (shown.knobs[name] ?? USUAL[/** @type {keyof typeof USUAL} */ (name)]) === value);
-  }
-
   /** @param {Wish} wish */
   found(wish) {
-    return this.all.find((each) => this._isOf(each, WISHES[wish]));
+    return this.all.find((each) => isOf(each, WISHES[wish], this.defaults));
   }
 
   /** Makes the whole article, in the language of the moment. */
@@ -333,7 +338,7 @@ class Explanation {
     doors.append(run);
     words.append(steps);
     place.append(title, words, element("h2", "doors-title", own.doors), doors);
-    const facts = Object.entries(about());
+    const facts = Object.entries(this.about);
     if (facts.length) {
       const fold = element("details", "about");
       fold.append(element("summary", "", own.about), element("p", "", own.aboutText));
@@ -431,8 +436,11 @@ async function begin() {
   const summary = document.getElementById("summary")?.textContent ?? "";
   try {
     if (!("DecompressionStream" in window)) throw new Refused(new Language(chosenLanguage("")).strings.unreadable);
-    const all = (await recordings()).filter(({ film }) => film).map((shown) => new Recording(shown));
-    new Explanation(article, all);
+    const [offered, all] = await Promise.all([choices(), recordings()]);
+    const defaults = Object.fromEntries(offered.knobs.map((knob) => [knob.name, knob.default]));
+    const recorded = all.filter(({ film }) => film).map((shown) => new Recording(shown));
+    if (NEEDED.every((wish) => recorded.some((each) => isOf(each, WISHES[wish], defaults)))) new Explanation(article, recorded, defaults, offered.published ?? {});
+    else location.replace("?explore");
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     article.append(element("p", "refused", error.message));

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.tests.explained import CHOICES, facts, recording, strings, table
+from priolab.extras.demo.tests.lab.stub_demo import made_up_demo
 from tests.support.visits import violations, visit
 
 pytestmark = pytest.mark.usefixtures("chromium")
@@ -338,6 +339,19 @@ def test_an_address_of_a_film_opens_the_film(browser: Browser, query: str) -> No
         if "step" not in query:
             page.locator("#to-explanation").click()
             page.wait_for_function(_BUILT)
+
+
+def test_the_live_page_opens_with_it(tmp_path: Path, browser: Browser) -> None:
+    """The address that `make demo` prints shows the explanation, with the recordings of the tree, and leads to Explore."""
+    with (
+        made_up_demo(tmp_path / "results") as made,
+        visit(browser, made.address.replace("?explore", ""), width=1366, height=768) as page,
+    ):
+        page.wait_for_function(_BUILT)
+        assert _faults(page) == []
+        assert "#" not in page.url, "the token is gone"
+        page.locator(".doors a").first.click()
+        expect(page.locator(".arm-name")).to_have_count(2)
 
 
 def test_calm_readers_see_no_motion(browser: Browser) -> None:
