@@ -342,7 +342,7 @@ def test_an_address_of_a_film_opens_the_film(browser: Browser, query: str) -> No
 
 
 def test_the_live_page_opens_with_it(tmp_path: Path, browser: Browser) -> None:
-    """The address that `make demo` prints shows the explanation, with the recordings of the tree, and leads to Explore."""
+    """The address that `make demo` prints shows the explanation of the recordings in the tree, and leads to Explore."""
     with (
         made_up_demo(tmp_path / "results") as made,
         visit(browser, made.address.replace("?explore", ""), width=1366, height=768) as page,
