@@ -37,6 +37,11 @@ export class Axis {
     Object.assign(this.slider, { type: "range", min: "0", max: String(STEPS), step: "1" });
     this.slider.setAttribute("aria-label", language.strings.time);
     this.slider.addEventListener("input", () => seek(fromMs + (Number(this.slider.value) / STEPS) * (toMs - fromMs)));
+    const point = (/** @type {PointerEvent} */ { buttons, clientX }) => {
+      const x = clientX - this.drawing.getBoundingClientRect().left;
+      if (buttons) seek(fromMs + ((x - this.inset) / this.long) * (toMs - fromMs));
+    };
+    for (const type of ["pointerdown", "pointermove"]) this.drawing.addEventListener(type, (event) => point(/** @type {PointerEvent} */ (event)));
     this.element.append(this.drawing, this.slider);
     /** @type {Recording | null} */
     this.recording = null;

@@ -193,7 +193,7 @@ export class Figure {
       : bytes.browser.important > 0 ? told.script
       : bytes.buffer.important > 0 && bytes.buffer.others > 0 ? told.behind
       : bytes.server.others > 0 && bytes.server.important > 0 ? ((film.importantNext(film.at(this.tMs).handed) ?? 1) > 0.5 ? told.choice : told.waits)
-      : bytes.server.important > 0 ? told.ready
+      : bytes.server.important > 0 && bytes.buffer.others > 0 ? told.ready
       : told.onWay;
     const words = language.nodes(text, moment);
     const said = words.map((node) => (typeof node === "string" ? node : node.textContent)).join("");

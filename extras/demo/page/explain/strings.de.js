@@ -42,7 +42,7 @@ export const strings = {
     coming: "Bei {tMs} liegen schon {buffer} des Bildes im Sendepuffer. Das Skript ist noch nicht bereit.",
     behind: "Bei {tMs} steht das Skript im Sendepuffer hinter {buffer} des Bildes und kann nicht überholen.",
     ready: "Bei {tMs} ist das Skript im Server bereit; {buffer} des Bildes sind schon im Sendepuffer.",
-    choice: "Bei {tMs} warten beide Dateien im Server, und das Skript geht vor. {server} des Bildes werden dort zurückgehalten.",
+    choice: "Bei {tMs} geht das Skript vor. {server} des Bildes werden im Server zurückgehalten.",
     waits: "Bei {tMs} warten beide Dateien im Server, und das Bild geht vor: Eine andere Reihenfolge hat niemand verlangt. {server} davon sind noch dort.",
     onWay: "Bei {tMs} ist das Skript unterwegs, aber noch ist nichts davon angekommen.",
     script: "Bei {tMs} ist das Bild vollständig, und das Skript trifft ein. Die Karte tut nichts, bis es ganz da ist.",

@@ -41,10 +41,10 @@ export const strings = {
   play: { play: "Play", pause: "Pause", again: "Play again" },
   moments: {
     page: "At {tMs} the server sends the page itself, which names the two files.",
-    coming: "At {tMs} {buffer} of the picture are in the send buffer already. The script is not ready yet.",
+    coming: "At {tMs}, {buffer} of the picture are in the send buffer already. The script is not ready yet.",
     behind: "At {tMs} the script stands in the send buffer behind {buffer} of the picture, and cannot overtake.",
     ready: "At {tMs} the script is ready in the server; {buffer} of the picture are in the send buffer already.",
-    choice: "At {tMs} both files wait in the server, and the script goes first. {server} of the picture are held back there.",
+    choice: "At {tMs} the script goes first. {server} of the picture are held back in the server.",
     waits: "At {tMs} both files wait in the server, and the picture goes first: no other order was asked for. {server} of it are still there.",
     onWay: "At {tMs} the script is under way, but nothing of it has arrived.",
     script: "At {tMs} the picture is complete, and the script arrives. The map does nothing until all of it is here.",
