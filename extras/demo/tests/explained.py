@@ -1,6 +1,7 @@
 """What the explanation must say of the recordings in the tree: computed here from their documents, not by the page."""
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
@@ -15,6 +16,10 @@ from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.server import PAGE
 
 LANGUAGES = ("en", "de", "ja")
+SECTIONS = ("start", "asks", "places", "bet", "happened", "why", "line", "cost", "yours")
+ALL_SIZES = ((320, 640), (390, 844), (844, 390), (820, 1180), (1366, 768), (1920, 1080), (3840, 2160))
+THOROUGH = "PRIOLAB_SEQUENCES" in os.environ
+"""True in `make sequences`, which takes its time."""
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "none": {"LOWAT": "none"},
     "price": {"LOWAT": "16384"},

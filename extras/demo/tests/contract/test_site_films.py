@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from priolab.extras.demo.recording import EXPLORE
-from priolab.extras.demo.tests.lab.test_explanation import SECTIONS
+from priolab.extras.demo.tests.explained import SECTIONS
 from tools.site import build
 
 pytestmark = pytest.mark.filterwarnings("ignore:'myst_parser:PendingDeprecationWarning")  # it is pinned with its Sphinx

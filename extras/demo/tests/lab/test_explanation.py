@@ -13,20 +13,16 @@ from playwright.sync_api import Browser, Page, expect
 
 from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.recording import EXPLORE
-from priolab.extras.demo.tests.explained import CHOICES, facts, recording, strings, table
+from priolab.extras.demo.tests.explained import ALL_SIZES, CHOICES, SECTIONS, THOROUGH, facts, recording, strings, table
 from priolab.extras.demo.tests.lab.stub_demo import made_up_demo
 from tests.support.visits import violations, visit
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
-ALL_SIZES = ((320, 640), (390, 844), (844, 390), (820, 1180), (1366, 768), (1920, 1080), (3840, 2160))
-THOROUGH = "PRIOLAB_SEQUENCES" in os.environ
-"""True in `make sequences`, which takes its time."""
 _SIZES = ALL_SIZES if THOROUGH else ((320, 640), (1366, 768))
 _SEQUENCES = int(os.environ.get("PRIOLAB_SEQUENCES", "6"))
 _INPUTS = 12
 _PHONE_PX = 900
-SECTIONS = ("start", "asks", "places", "bet", "happened", "why", "line", "cost", "yours")
 _FILMS = SECTIONS[:-1]
 _LEAST_PX, _FILM_PX, _MOST_LETTERS = 16, 160, 70
 _DRAWN_MS = 60

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from priolab.extras.demo.recording import EXPLORE
-from priolab.extras.demo.tests.explained import table
+from priolab.extras.demo.tests.explained import ALL_SIZES, SECTIONS, THOROUGH, table
 from priolab.extras.demo.tests.lab.in_firefox import LOAD_S, firefox
-from priolab.extras.demo.tests.lab.test_explanation import ALL_SIZES, SECTIONS, THOROUGH
 from tests.page import axe
 
 pytestmark = pytest.mark.needs("axe", "firefox")
