@@ -120,7 +120,7 @@ def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> 
     """
     started = time.monotonic()
     with _made(results) as address, browser.new_page() as page:
-        page.goto(address)
+        page.goto(address.replace("/#", "/?explore#"))
         page.locator("body[data-experiment]").wait_for(timeout=_PATIENCE_MS)
         waited_s = time.monotonic() - started
         then(page)
@@ -130,7 +130,7 @@ def _begin(browser: "Browser", results: str, then: Callable[["Page"], None]) -> 
 def dragged(browser: "Browser", drags: int = _DRAGS) -> list[float]:
     """Drags the line of LOWAT over the recorded films; returns the milliseconds until each new film is shown."""
     with browser.new_page(viewport={"width": 1280, "height": 800}) as page:
-        page.goto(EXPLORE.as_uri())
+        page.goto(EXPLORE.as_uri() + "?explore")
         page.locator(".grip[data-arm='1']").wait_for(timeout=_PATIENCE_MS)
         page.locator(".scrub").fill("500")
         page.evaluate(_ANSWERS)

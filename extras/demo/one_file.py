@@ -4,6 +4,7 @@ import base64
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from posixpath import dirname, join, normpath
 
 from priolab.analysis.figures.picture import script
 
@@ -15,16 +16,19 @@ POLICY = (
 """The content security policy of such a file: it may fetch nothing."""
 
 _SCRIPT = re.compile(r'<script type="module" src="/page/([a-z_]+\.js)"></script>')
-_IMPORT = re.compile(r'(from|import) "\./([a-z_]+\.js)"')
+_STYLE = re.compile(r'<link rel="stylesheet" href="/page/([a-z_/]+\.css)">')
+_COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/)\n", re.MULTILINE)
+"""A comment with lines of its own. Comments are a fifth of the page's modules."""
+_IMPORT = re.compile(r'(from |import |await import\()"(\.\.?/[a-z_./]+\.js)"')
 
 
 def style() -> str:
-    """Returns the style sheet of the page."""
+    """Returns the style sheet of films."""
     return (PAGE / "style.css").read_text()
 
 
 def modules(first: str, instead: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns the URLs of the modules that a module needs, by the names of their files, for an import map.
+    """Returns the URLs of the modules that a module needs, by their paths from the page's folder, for an import map.
 
     instead: the file of a module, by the name of the module in whose place it is.
     """
@@ -34,8 +38,8 @@ def modules(first: str, instead: Mapping[str, str] | None = None) -> dict[str, s
         name = wanted.pop()
         if name not in found:
             text = (PAGE / (instead or {}).get(name, name)).read_text()
-            found[name] = _url(text)
-            wanted += [match[2] for match in _IMPORT.finditer(text)]
+            found[name] = _url(name, text)
+            wanted += [_path(name, match[2]) for match in _IMPORT.finditer(text)]
     return dict(sorted(found.items()))
 
 
@@ -47,8 +51,8 @@ def inlined(page: str, scripts: Sequence[str]) -> str:
     text = (PAGE / page).read_text()
     name = _SCRIPT.findall(text)
     assert len(name) == 1, page
+    text = _STYLE.sub(lambda sheet: f"<style>{(PAGE / sheet[1]).read_text()}</style>", text)
     inserted = {
-        '<link rel="stylesheet" href="/page/style.css">': f"<style>{style()}</style>",
         f'<script type="module" src="/page/{name[0]}"></script>': "\n    ".join(scripts),
         '<meta charset="utf-8">': '<meta charset="utf-8">\n    <meta http-equiv="Content-Security-Policy" '
         f'content="{POLICY}">',
@@ -78,6 +82,14 @@ def _start(first: str) -> str:
     return f'<script type="module">import "{first}";</script>'
 
 
-def _url(text: str) -> str:
-    """Returns a module as a data: URL. A data: URL has no folder, so its imports name other modules without a path."""
-    return "data:text/javascript;base64," + base64.b64encode(_IMPORT.sub(r'\1 "\2"', text).encode()).decode()
+def _url(name: str, text: str) -> str:
+    """Returns a module without its comments as a data: URL.
+
+    A data: URL has no folder, so its imports name other modules by their paths.
+    """
+    named = _IMPORT.sub(lambda match: f'{match[1]}"{_path(name, match[2])}"', _COMMENT.sub("", text))
+    return "data:text/javascript;base64," + base64.b64encode(named.encode()).decode()
+
+
+def _path(importer: str, imported: str) -> str:
+    return normpath(join(dirname(importer), imported))

@@ -33,6 +33,7 @@ from priolab.extras.demo.plain_names import plain
 from priolab.extras.demo.recorded import Recordings
 from priolab.extras.demo.story import steps
 from priolab.extras.demo.story_arms import arm_of_knobs, can_be_run, lack_of, run_missing
+from priolab.extras.demo.summary import with_summary
 
 _STEP = "publishing"
 _OF_RUNS = ("FABRIC", "SHAPER", "RESULTS")
@@ -41,9 +42,18 @@ _USUAL: Mapping[str, tuple[str, ...]] = {
     "RATE": ("128kbps", "1mbit", "10mbit"),
     "SERVER": ("nginx", "h2o", "haproxy"),
 }
+EXPLAINED: Sequence[Mapping[str, str]] = (
+    {"LOWAT": "none"},
+    {"LOWAT": "16384"},
+    {"LOWAT": "none", "RATE": "100mbit", "DELAY": "5ms"},
+    {"RATE": "100mbit", "DELAY": "5ms"},
+    {"LOWAT": "16384", "PRIORITY": "none"},
+    {"LOWAT": "16384", "QUEUE": "1000"},
+)
+"""The knobs of the arms that the explanation shows (page/explain/sections.js), besides those of the slider."""
 _MOST = 1000
 """The most combinations: the file has some 10 KB for each."""
-_FIRST = "main.js"
+_FIRST = "first.js"
 _INSTEAD = {"api.js": "published.js"}
 
 
@@ -87,7 +97,7 @@ def recorded(
     if not given:
         grid = left_in(grid, run_settings, report)
     told = [step for step in steps() if can_be_run(step, run_settings, report)]
-    arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *grid)]
+    arms = [arm_of_knobs(knobs) for knobs in (*(knobs for step in told for knobs in step.arms), *EXPLAINED, *grid)]
     found = run_missing(arms, run_settings, results, report)
     documents = [document(found[name]) for name in dict.fromkeys(arm.name for arm in arms)]
     words = " ".join(f"{name}={','.join(values)}" for name, values in given.items())
@@ -129,7 +139,8 @@ def written(recordings: Recordings, last: Mapping[str, Any]) -> str:
     films = f'<script type="text/plain" id="films">{base64.b64encode(recordings.packed).decode()}</script>'
     offered = script({**choices_of(recordings), "closing": last})
     choices = f'<script type="application/json" id="choices">{offered}</script>'
-    return inlined("index.html", [import_map, choices, films, notes(), start])
+    page = inlined("index.html", [import_map, choices, films, notes(), start])
+    return with_summary(page, recordings.arms)
 
 
 def _rate(value: str) -> float:

@@ -45,8 +45,9 @@ from priolab.extras.demo.finale import finale
 from priolab.extras.demo.job import Claim, JobState, News
 from priolab.extras.demo.job_queue import Busy, JobQueue
 from priolab.extras.demo.listener import HOST
-from priolab.extras.demo.recorded import recorded, recorded_before
+from priolab.extras.demo.recorded import in_tree, recorded, recorded_before
 from priolab.extras.demo.story import steps
+from priolab.extras.demo.summary import with_summary
 
 NAMES = (HOST, "localhost")
 TOKEN_HEADER = "x-priolab-token"  # noqa: S105  the name of a header field
@@ -122,10 +123,10 @@ def application(
 
     ahead: True to let the page run the stops of its slider beforehand. last: as in DemoServer.
     """
-    files = {path.name: path.read_bytes() for path in PAGE.iterdir() if path.suffix in _KINDS}
+    files = {str(path.relative_to(PAGE)): path.read_bytes() for path in PAGE.rglob("*") if path.suffix in _KINDS}
     told = json.dumps({name: content.decode() for name, content in sorted(files.items())})
     digest = hashlib.sha256(told.encode()).hexdigest()[:16]
-    front_page = files["index.html"].replace(b'"/page/', f'"/page/{digest}/'.encode())
+    front_page = with_summary(files["index.html"].decode()).replace('"/page/', f'"/page/{digest}/').encode()
 
     async def page(request: Request) -> Response:
         name = request.path_params.get("name")
@@ -142,6 +143,9 @@ def application(
 
     async def before(_: Request) -> Response:
         return _json({"arms": await run_in_threadpool(recorded)})
+
+    async def all_before(_: Request) -> Response:
+        return _json({"arms": (await run_in_threadpool(in_tree)).arms})
 
     async def ask(request: Request) -> Response:
         knobs, background = await _wish(request)
@@ -185,9 +189,10 @@ def application(
         routes=[
             Route("/", page),
             Route("/page/{name}", page),
-            Route("/page/{digest}/{name}", page),
+            Route("/page/{digest}/{name:path}", page),
             Route("/api/choices", guarded(choices)),
             Route("/api/recorded", guarded(before)),
+            Route("/api/recordings", guarded(all_before)),
             Route("/api/arms", guarded(ask), methods=["POST"]),
             Route("/api/jobs/{number}/news", guarded(news)),
             Route("/api/jobs/{number}/cancel", guarded(cancel), methods=["POST"]),

@@ -214,7 +214,7 @@ def visit(
     as an error.
     """
     faults: list[str] = []
-    home = address.partition("#")[0]
+    home = address.partition("#")[0].partition("?")[0]
     listeners: Mapping[Any, Callable[[Any], None]] = {
         "console": lambda message: faults.append(f"{message.type}: {message.text}"),
         "pageerror": lambda error: faults.append(f"error: {error}"),

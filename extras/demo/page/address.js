@@ -4,6 +4,8 @@
 // Parameters in small letters: step (1, 2, ... or `end`), or scenario, differ, above and below; t, the film's time in
 // milliseconds; speed, if it was set by hand. Parameters in capitals are knobs that both arms share.
 
+import { isExplored } from "./explain/address.js";
+
 /** @typedef {import("./knob_choice.js").Knobs} Knobs */
 /** @typedef {{compare: string, values: [string, string], shared: Knobs}} Chosen */
 /**
@@ -13,11 +15,13 @@
  */
 
 const END = "end";
+/** What the query begins with if nothing else in it says that it is of Explore, and not of the explanation. */
+const EXPLORE = "explore";
 const NOTED_MS = 1000;
 const SETTLED_MS = 150;
 
 /**
- * Returns the query of an address. Knobs with default values are left out.
+ * Returns the query of an address, which is never empty. Knobs with default values are left out.
  * @param {PageState} state @param {Knobs} defaults @param {number} steps the number of steps of the story
  */
 export function written({ step, scenario, chosen, tMs, speed }, defaults, steps) {
@@ -34,7 +38,7 @@ export function written({ step, scenario, chosen, tMs, speed }, defaults, steps)
   if (tMs) query.set("t", String(Math.round(tMs)));
   if (speed !== null) query.set("speed", speed.toPrecision(3));
   const text = query.toString();
-  return text ? `?${text}` : "";
+  return isExplored(text) ? `?${text}` : `?${EXPLORE}${text && `&${text}`}`;
 }
 
 /**

@@ -93,6 +93,11 @@ export async function readShipped() {
   for (const shown of arms) ship(shown);
 }
 
+/** Reads all results that were shipped with the demo. @returns {Promise<Shown[]>} */
+export async function recordings() {
+  return (await (await call("/api/recordings")).json()).arms;
+}
+
 /** @typedef {{knobs: Record<string, string>, shown?: Shown, job?: string}} Answer */
 
 /**

@@ -7,7 +7,7 @@ const KEPT = "priolab-starts";
 const MOST = 5;
 const PAUSE_MS = 300;
 
-import("./main.js").then(
+import("./first.js").then(
   () => sessionStorage.removeItem(KEPT),
   (error) => {
     const starts = Number(sessionStorage.getItem(KEPT)) + 1;

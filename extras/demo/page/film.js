@@ -132,15 +132,24 @@ export class Film {
   }
 
   /**
-   * Payload bytes that arrived in each of `count` equal parts of a time.
+   * Payload bytes that arrived in each of `count` equal parts of a time from the beginning.
    * @param {Stream} stream @param {number} count @param {number} durationMs
    */
   received(stream, count, durationMs) {
+    return this.receivedBetween(stream, count, 0, durationMs);
+  }
+
+  /**
+   * Payload bytes that arrived in each of `count` equal parts of a time. What arrives at its end is in the last part.
+   * @param {Stream} stream @param {number} count @param {number} fromMs @param {number} toMs
+   */
+  receivedBetween(stream, count, fromMs, toMs) {
     const found = new Array(count).fill(0);
     let already = 0;
     this.document.arrivals.t_ms.forEach((tMs, index) => {
       const bytes = this.before(stream, Math.max(0, this.document.arrivals.end[index]));
-      found[Math.min(count - 1, Math.floor((tMs / durationMs) * count))] += bytes - already;
+      const part = Math.floor(((tMs - fromMs) / (toMs - fromMs)) * count);
+      if (part >= 0 && tMs <= toMs) found[Math.min(count - 1, part)] += bytes - already;
       already = bytes;
     });
     return found;

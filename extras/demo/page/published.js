@@ -18,14 +18,17 @@ export async function choices() {
   return OFFERED;
 }
 
-/** Unpacks the results. Some knobs may have come since they were recorded. */
-export async function readShipped() {
+/** Unpacks the results. @returns {Promise<Shown[]>} */
+export async function recordings() {
   const packed = Uint8Array.from(atob(text("films")), (letter) => letter.charCodeAt(0));
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-  /** @type {{arms: Shown[]}} */
-  const { arms } = await new Response(unpacked).json();
+  return (await new Response(unpacked).json()).arms;
+}
+
+/** Reads the results. Some knobs may have come since they were recorded. */
+export async function readShipped() {
   const defaults = Object.fromEntries(OFFERED.knobs.map((knob) => [knob.name, knob.default]));
-  for (const shown of arms) keep({ ...defaults, ...shown.knobs }, shown);
+  for (const shown of await recordings()) keep({ ...defaults, ...shown.knobs }, shown);
 }
 
 /** @param {Record<string, string>} knobs @returns {Promise<Answer>} */

@@ -52,7 +52,10 @@ export interface Arm {
   others_last_byte_ms: number | null;
   other_bytes_before: number | null;
   oracle: { first_byte_ms: number } | null;
-  ledger: { focal: string; wait_ms: number; parts_ms: Record<string, number> } | null;
+  ledger: { focal: string; wait_ms: number; parts_ms: Record<string, number>; other_bytes_at_available: Record<string, number> } | null;
+  available_ms: number | null;
+  /** The measured load is the last one. */
+  loads: { cost?: { wakeups: number } }[];
   warnings: string[];
 }
 

@@ -19,7 +19,7 @@ _TICK_S = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Demo:
-    """A running demo. address: the URL that it printed; log: its output."""
+    """A running demo. address: the URL that it printed, but of Explore; log: its output."""
 
     lab: Lab
     process: subprocess.Popen[bytes]
@@ -29,7 +29,7 @@ class Demo:
     @property
     def origin(self) -> str:
         """Return the URL without path and token."""
-        return self.address.partition("/#")[0]
+        return self.address.partition("/?")[0]
 
     @property
     def token(self) -> str:
@@ -84,6 +84,6 @@ def _address(process: subprocess.Popen[bytes], log: Path, begin_s: float) -> str
     end = time.monotonic() + begin_s
     while time.monotonic() < end and process.poll() is None:
         if found := re.search(r"^open (http://\S+)\n", log.read_text(), re.MULTILINE):
-            return found[1]
+            return found[1].replace("/#", "/?explore#")
         time.sleep(_TICK_S)
     raise AssertionError(log.read_text())

@@ -1,4 +1,4 @@
-"""The films on the first page of the documents' web site."""
+"""The explanation on the first page of the documents' web site."""
 
 import shutil
 from pathlib import Path
@@ -7,13 +7,14 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from priolab.extras.demo.recording import EXPLORE
+from priolab.extras.demo.tests.explained import SECTIONS
 from tools.site import build
 
 pytestmark = pytest.mark.filterwarnings("ignore:'myst_parser:PendingDeprecationWarning")  # it is pinned with its Sphinx
 
 
-def test_the_first_page_shows_the_films(tmp_path: Path, browser: Browser) -> None:
-    """On a desktop the first page plays the films. On a phone it links them, without loading them."""
+def test_the_first_page_has_the_explanation(tmp_path: Path, browser: Browser) -> None:
+    """On a desktop the first page has the explanation. On a phone it links it, without loading it."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text("# Lab\n\n[films](docs/explore.html)\n\nMore.\n")
     (tmp_path / "docs/README.md").write_text("# Documents\n")
@@ -21,11 +22,11 @@ def test_the_first_page_shows_the_films(tmp_path: Path, browser: Browser) -> Non
     assert build(tmp_path, tmp_path / "site", "")
     with browser.new_page(viewport={"width": 1280, "height": 800}, offline=True) as visited:
         visited.goto((tmp_path / "site/index.html").as_uri())
-        films = visited.frame_locator("iframe.explore").locator(".arm-name")
-        expect(films).to_have_text(["no limit", "limit 128 KiB"])
+        explained = visited.frame_locator("iframe.explore").locator("#explanation.built .film")
+        expect(explained).to_have_count(len(SECTIONS) - 1)
         visited.set_viewport_size({"width": 390, "height": 844})
         visited.reload()
         assert len(visited.frames) == 2
         assert visited.frames[1].url == "about:blank"
         visited.locator("p.explore a").click()
-        expect(visited.locator(".arm-name")).to_have_count(2)
+        expect(visited.locator("#explanation.built .film")).to_have_count(len(SECTIONS) - 1)

@@ -123,7 +123,7 @@ def made_up_demo(results: Path, *, seed: int = 1, ahead: bool = False) -> Iterat
         patch.setattr(job_queue, "_SECOND_THOUGHTS_S", 0.01)
         patch.setattr(demo_server, "document", _document)
         patch.setattr(demo_server, "_FIRST", ())
-        made.address = f"http://127.0.0.1:{listener.getsockname()[1]}/#{TOKEN}"
+        made.address = f"http://127.0.0.1:{listener.getsockname()[1]}/?explore#{TOKEN}"
         made.thread = threading.Thread(target=lambda: asyncio.run(_serve(made, listener, ahead=ahead)))
         made.thread.start()
         try:

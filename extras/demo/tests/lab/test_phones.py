@@ -136,7 +136,7 @@ def test_film_and_slider_are_in_view(browser: Browser, axe_script: Path, width: 
     """One film and its slider are in view while the slider moves; a switch shows the other film and its slider. The
     film without a limit comes first, and a swipe leads back to it. The accessibility checker finds nothing.
     """
-    with _phone(browser, EXPLORE.as_uri(), width, height) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", width, height) as page:
         _limit(page)
         for part in (0, 0.4, 1):
             scrub(page, part)
@@ -167,7 +167,7 @@ def test_the_line_is_dragged_by_a_finger(browser: Browser, width: int, height: i
 
     At the film's end the line can still be taken, and the film goes back and plays.
     """
-    with _phone(browser, EXPLORE.as_uri(), width, height) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", width, height) as page:
         if width != _TOUCHED[-1][0]:
             _limit(page)
         scrub(page, 0.2)
@@ -192,7 +192,7 @@ def test_the_line_is_dragged_by_a_finger(browser: Browser, width: int, height: i
 @pytest.mark.parametrize(("width", "height"), [*PHONES, (1280, 800)])
 def test_no_title_is_under_a_button(browser: Browser, width: int, height: int) -> None:
     """In every step of the story the title can be read, and the values of one's own, too."""
-    with _phone(browser, EXPLORE.as_uri(), width, height) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", width, height) as page:
         page.locator("#mode").tap()
         for step in steps():
             expect(page.locator(".step-title")).to_have_text(step.title)
@@ -230,7 +230,7 @@ def test_a_phone_asks_for_a_film(tmp_path: Path, browser: Browser) -> None:
 
 def test_every_word_says_what_it_is(browser: Browser) -> None:
     """A tap on any word of the film, of its figures and of its end card shows one sentence about it."""
-    with _phone(browser, EXPLORE.as_uri(), 390, 844) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", 390, 844) as page:
         said = set()
         for part in (0.06, 0.9, 1):
             scrub(page, part)
@@ -245,7 +245,7 @@ def test_every_word_says_what_it_is(browser: Browser) -> None:
 
 def test_a_tap_says_what_is_there(browser: Browser) -> None:
     """A tap on a hole, or on bytes, shows the text that a mouse would see; the next touch takes it away."""
-    with _phone(browser, EXPLORE.as_uri(), 390, 844) as page:
+    with _phone(browser, EXPLORE.as_uri() + "?explore", 390, 844) as page:
         _limit(page)
         scrub(page, 0.1)
         tip = page.locator(".tip")

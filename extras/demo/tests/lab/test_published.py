@@ -2,22 +2,18 @@
 
 import json
 import re
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
-from priolab.client.firefox.bidi import Session, session
-from priolab.client.firefox.browser import SWITCHES, address_of
-from priolab.common.process.search_path import find
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import steps
+from priolab.extras.demo.tests.lab.in_firefox import LOAD_S as _LOAD_S
+from priolab.extras.demo.tests.lab.in_firefox import firefox
 from tests.support.visits import drawing_faults, figures, layout_faults, scrub, shown, violations, visit
 
 _WINDOWS = ((390, 844), (844, 390), (1024, 768), (1280, 800), (1920, 1080), (3840, 2160))
@@ -27,13 +23,12 @@ _DRAWN_MS = 80
 _INSTANTS = (0.05, 0.2, 0.35, 0.8, 1.0)
 _PAIRS = (("1M", "524288"), ("262144", "65536"), ("32768", "8192"), ("4096", "1024"))
 _FILMS = (
-    "",
+    "?explore",
     *(f"?step={number}" for number in range(1, len(steps()) + 1)),
     *(f"?above={one}&below={other}" for one, other in _PAIRS),
 )
 """The addresses of films that together show each recorded arm."""
 _PHONE_PX = 500
-_LOAD_S = 60.0
 _SETTLED_MS = 500
 
 
@@ -47,7 +42,7 @@ def test_explore_at_every_size(browser: Browser, width: int, height: int) -> Non
 
     On a phone the page scrolls, downwards alone.
     """
-    with visit(browser, EXPLORE.as_uri(), width=width, height=height, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=width, height=height, offline=True) as page:
         expect(page.locator(".arm-name")).to_have_text(["no limit", "limit 128 KiB"])
         scrub(page, 1)
         assert [seen["first_byte_ms"] for seen in figures(page)] == ["6.69 s", "2.96 s"]
@@ -75,7 +70,7 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
     """The slider shows each recorded stop at once. A value that was not recorded is greyed; an address that names one
     leads to the nearest film, and the page says so.
     """
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True, bypass_csp=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True, bypass_csp=True) as page:
         slider = page.locator("input[data-arm='1']")
         slider.focus()
         page.keyboard.press("ArrowRight")
@@ -102,7 +97,7 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
 
 def test_no_choice_leads_to_nothing(browser: Browser) -> None:
     """Each knob that the arms may differ in has films, and so has each address; the page says what it has left out."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         compare = page.get_by_label("The arms differ in", exact=True)
         names = compare.locator("option").all_inner_texts()
         assert {"LOWAT", "PRIORITY", "QUEUE", "SERVER"} == set(names)
@@ -129,7 +124,7 @@ def test_no_choice_leads_to_nothing(browser: Browser) -> None:
 
 def test_the_film_begins_again(browser: Browser) -> None:
     """At its end, Play starts the film again; the line of LOWAT can be moved by keys, and the film goes back."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         scrub(page, 1)
         page.locator(".play").click()
         expect(page.locator(".clock")).to_have_text(re.compile(r"^[012]\."))
@@ -144,7 +139,7 @@ def test_the_film_begins_again(browser: Browser) -> None:
 
 def test_words_are_explained(browser: Browser) -> None:
     """A pointer that hovers over a word, and the focus, show its sentence, and the film marks what is meant."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         scrub(page, 0.06)
         tip = page.locator(".tip")
         page.locator(".lane-name.others").first.hover()
@@ -162,7 +157,8 @@ def test_words_are_explained(browser: Browser) -> None:
 
 def test_knobs_without_recordings_say_so(browser: Browser) -> None:
     """Every knob is listed in its group with its meaning; one that has no other recording is greyed, and says why."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
         for fold in page.locator(".group summary").all():
             fold.click()
         values = {
@@ -181,7 +177,7 @@ def test_knobs_without_recordings_say_so(browser: Browser) -> None:
 
 def test_calm_visitors_begin_the_film_themselves(browser: Browser) -> None:
     """If less motion is asked for, the film stands, and no fade hides a film while the line of LOWAT is moved."""
-    address = EXPLORE.as_uri()
+    address = EXPLORE.as_uri() + "?explore"
     with visit(browser, address, width=1280, height=800, offline=True, reduced_motion="reduce") as page:
         expect(page.locator(".arm-name")).to_have_count(2)
         expect(page.locator(".calm")).to_be_visible()
@@ -200,7 +196,7 @@ def test_lowat_is_dragged(browser: Browser) -> None:
 
     So it does in the story, whose next step has its own values again.
     """
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         expect(page.locator("#comparison")).to_contain_text("Above: no limit. Below: limit 128 KiB. The front, which")
         scrub(page, 0.5)
         clock = page.locator(".clock").inner_text()
@@ -244,7 +240,7 @@ def test_lowat_is_dragged(browser: Browser) -> None:
 
 def test_labels_of_the_curve_are_apart(browser: Browser) -> None:
     """Whatever two limits are shown, the curve's labels do not overlap, and none leaves the drawing."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         expect(page.locator(".arm-name")).to_have_count(2)
         assert page.evaluate(_LABELS) == []
 
@@ -266,7 +262,7 @@ def test_both_films_of_a_step_are_in_view(browser: Browser, width: int, height: 
 
 def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
     """A pin on the time axis, put there by a click or by keys, is compared once the film has shown the instant."""
-    with visit(browser, EXPLORE.as_uri(), width=1280, height=800, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
         expect(page.locator(".arm-name")).to_have_count(2)
         page.keyboard.press("0")
         area = page.locator(".bet-area").first.bounding_box()
@@ -285,7 +281,7 @@ def test_a_bet_is_compared_with_the_film(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800), (3840, 2160)])
-@pytest.mark.parametrize("query", ["", "?step=3"])
+@pytest.mark.parametrize("query", ["?explore", "?step=3"])
 def test_the_network_is_magnified(browser: Browser, query: str, width: int, height: int) -> None:
     """The network's title has the factor of its scale, whatever the width, in the story and outside of it."""
     with visit(browser, EXPLORE.as_uri() + query, width=width, height=height, offline=True) as page:
@@ -331,37 +327,17 @@ _LABELS = """
 _SPANS = "(all) => all.map((each) => each.getBBox().width)"
 
 
-@contextmanager
-def _firefox(folder: Path, requested: list[str]) -> Iterator[Session]:
-    program = find("firefox-esr") or find("firefox")
-    assert program
-    log = folder / "browser.log"
-    with log.open("wb") as output:
-        command = [program, *SWITCHES, "--profile", str(folder)]
-        process = subprocess.Popen(command, stdout=output, stderr=output, env={"HOME": str(folder), "PATH": "/usr/bin"})
-    try:
-
-        def hear(method: str, event: Any) -> None:
-            if method == "network.beforeRequestSent":
-                requested.append(event["request"]["url"])
-
-        with session(address_of(process, log), hear) as opened:
-            yield opened
-    finally:
-        process.terminate()
-        process.wait(_LOAD_S)
-
-
 @pytest.mark.needs("firefox")
 def test_explore_in_firefox(tmp_path: Path) -> None:
     """Firefox opens the file, plays both films, and requests nothing else. In a phone's window it has the slider below
     one film.
     """
     requested: list[str] = []
-    with _firefox(tmp_path, requested) as opened:
+    with firefox(tmp_path, requested) as opened:
         context = opened.command("browsingContext.getTree", _LOAD_S, maxDepth=0)["contexts"][0]["context"]
-        opened.command("session.subscribe", _LOAD_S, events=["network.beforeRequestSent"])
-        opened.command("browsingContext.navigate", _LOAD_S, context=context, url=EXPLORE.as_uri(), wait="complete")
+        opened.command(
+            "browsingContext.navigate", _LOAD_S, context=context, url=EXPLORE.as_uri() + "?explore", wait="complete"
+        )
 
         def called(function: str) -> Any:
             """Returns what the function returns, which is JSON."""

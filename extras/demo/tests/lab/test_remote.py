@@ -51,7 +51,7 @@ def _seen(page: Page, notes: Page) -> Seen:
 def given(browser: Browser) -> Mapping[Stop, Seen]:
     """Gives the talk of the published file with F5, Page Down, Page Up, b and Esc; returns what each stop shows."""
     found: dict[Stop, Seen] = {}
-    with visit(browser, EXPLORE.as_uri(), width=_WIDTH, height=_HEIGHT, offline=True) as page:
+    with visit(browser, EXPLORE.as_uri() + "?explore", width=_WIDTH, height=_HEIGHT, offline=True) as page:
         expect(page.locator(".arm-name")).to_have_count(2)
         with page.context.expect_page() as opening:
             page.keyboard.press("s")

@@ -17,6 +17,7 @@ from priolab.extras.demo.job import Claim, DemoJob, News
 from priolab.extras.demo.job_queue import JobQueue
 from priolab.extras.demo.listener import listening
 from priolab.extras.demo.server import PAGE, TOKEN_HEADER, DemoServer
+from priolab.extras.demo.summary import with_summary
 
 _SOON_S = 30.0
 _SHORT_S = 0.3
@@ -27,7 +28,7 @@ _REFUSED = _POST.replace(TOKEN_HEADER.encode(), b"x-other")
 _NEWS = f"GET /api/jobs/1/news HTTP/1.1\r\nHost: localhost\r\n{TOKEN_HEADER}: {_TOKEN}\r\n\r\n".encode()
 _PIECE = "x" * 2**15
 _PIECES = 400
-_FRONT_PAGE = (PAGE / "index.html").read_bytes()
+_FRONT_PAGE = with_summary((PAGE / "index.html").read_text()).encode()
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 

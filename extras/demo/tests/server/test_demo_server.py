@@ -23,6 +23,7 @@ from priolab.experiments.run.fabrics import FABRICS
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.extras.demo.job_queue import JobQueue
 from priolab.extras.demo.server import PAGE, TOKEN_HEADER, application
+from priolab.extras.demo.summary import with_summary
 from priolab.extras.demo.tests.demonstration import Demo, demonstration
 from tests.support.endings import Traces, nothing_is_left, words_of
 from tests.support.lab import Lab, make_lab
@@ -49,10 +50,15 @@ def _routes() -> list[Route]:
 
 
 def _path(route: Route) -> str:
-    return route.path.replace("{name}", "main.js").replace("{number}", "1").replace("{digest}", "0")
+    return (
+        route.path.replace("{name}", "main.js")
+        .replace("{name:path}", "main.js")
+        .replace("{number}", "1")
+        .replace("{digest}", "0")
+    )
 
 
-FILES = ("/", "/page/{name}", "/page/{digest}/{name}")
+FILES = ("/", "/page/{name}", "/page/{digest}/{name:path}")
 ACTIONS = [route for route in _routes() if route.path not in FILES]
 
 
@@ -127,12 +133,12 @@ def test_it_answers_to_no_other_name(demo: Demo, host: str) -> None:
                 assert demo.token.encode() not in body
 
 
-_WITH_DIGEST = r'(?<="/page/)([0-9a-f]{16})/(?=(?:boot\.js|style\.css)")'
+_WITH_DIGEST = r'(?<="/page/)([0-9a-f]{16})/(?=(?:boot\.js|style\.css|explain/explain\.css)")'
 
 
 def _without_digest(front_page: str) -> str:
     text, count = re.subn(_WITH_DIGEST, "", front_page)
-    assert count == 2
+    assert count == 3
     return text
 
 
@@ -140,7 +146,7 @@ def _without_digest(front_page: str) -> str:
 def test_it_answers_to_its_own(demo: Demo, host: str) -> None:
     """The demo accepts its own host names with any port, because a user may forward the port."""
     status, headers, body = _raw(demo, "GET", "/", {"Host": host})
-    assert (status, _without_digest(body.decode())) == (200, (PAGE / "index.html").read_text())
+    assert (status, _without_digest(body.decode())) == (200, with_summary((PAGE / "index.html").read_text()))
     _is_guarded(headers)
 
 
@@ -244,7 +250,7 @@ def test_the_page_is_there(client: httpx.Client) -> None:
 def test_browsers_keep_the_pages_files(client: httpx.Client) -> None:
     """The front page names files by a digest. Browsers may keep these; files with another digest are not there."""
     (digest,) = set(re.findall(_WITH_DIGEST, client.get("/").text))
-    for name in ("boot.js", "main.js", "style.css"):
+    for name in ("boot.js", "main.js", "style.css", "explain/explanation.js"):
         response = client.get(f"/page/{digest}/{name}", headers={TOKEN_HEADER: ""})
         assert (response.status_code, response.content) == (200, (PAGE / name).read_bytes())
         assert response.headers["cache-control"] == "private, max-age=31536000, immutable"
