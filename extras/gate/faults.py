@@ -21,6 +21,10 @@ class Fault(StrEnum):
     STARVES = "starves", "a stream gets nothing although no other stream has bytes to send"
     FORGETS_UPDATES = "forgets updates", "a change of an open stream's priority has no effect"
     BUFFERS = "buffers", "the scheduler is right, but bytes chosen long before are sent first"
+    LATE_LAST = (
+        "sends a late response last",
+        "a late urgent response comes after all others: its HEADERS wait, or all others were chosen long before",
+    )
     BY_STREAM_ID = (
         "ignores priorities",
         "streams come one after the other, as they were requested, whatever their priority",
@@ -29,6 +33,10 @@ class Fault(StrEnum):
     AFTER_WINDOW = (
         "forgets the urgency of a blocked stream",
         "the order is right while windows are open, and does not depend on urgency once a stream's window was closed",
+    )
+    FIRST_FOR_ALL = (
+        "takes the first request's priority for all",
+        "the order does not depend on urgency, and streams with i share only if the first request has i",
     )
     FIRST_REQUESTS = (
         "knows only the first priorities",

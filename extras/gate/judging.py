@@ -231,8 +231,10 @@ def _fault_of(
 ) -> Fault | None:
     """Returns the fault of a wrong answer without names of its own; None if what was seen does not show it."""
     fault = check.row.faults[check.must].get(answer.word)
-    if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
-        return None
+    if fault is Fault.BUFFERS and not answer.shown.chose_early:
+        return Fault.LATE_LAST if answer.shown.holds_bytes and answer.word == Late.LOST else None
+    if fault is Fault.ONLY_FIRST_LOAD and answer.shown.chose_early and answer.shown.came_alone:
+        return Fault.BUFFERS
     levels = _levels(check, checks, seen)
     unasked = levels is not None and ignores_urgency(levels.competition, priorities_of(levels.page))
     if check.kind == "levels" and unasked and _is_kept(check, checks, seen):
@@ -252,6 +254,8 @@ def _fault_of(
             return Fault.NO_PREEMPTION if answer.by_id and not wrong else Fault.PARTLY
     if fault is Fault.IGNORES_URGENCY and _is_kept(check, checks, seen):
         return Fault.AFTER_WINDOW
+    if fault is Fault.IGNORES_URGENCY and answer.by_id and _has_one_priority(check, checks, seen):
+        return Fault.FIRST_FOR_ALL
     if fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
         return Fault.BY_STREAM_ID
     if fault is Fault.SHARES and answer.is_late:
@@ -455,6 +459,20 @@ def _levels(check: Check, checks: Sequence[Check], seen: Trials) -> Seen | None:
 
     No stream that can go on has begun there before the others.
     """
-    found = _basic(check, "levels", checks)
+    return _observed(check, "levels", checks, seen)
+
+
+def _observed(check: Check, kind: str, checks: Sequence[Check], seen: Trials) -> Seen | None:
+    found = _basic(check, kind, checks)
     observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
     return next((each for each in observed if each is not None and each.failure is None), None)
+
+
+def _has_one_priority(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
+    """True if incremental streams share, and come in the order of their requests if the first request has no i."""
+    twins, fair = (_observed(check, kind, checks, seen) for kind in ("incremental", "fair"))
+    if twins is None or twins.probe is None or fair is None:
+        return False
+    shares = fair.competition.shares
+    in_order = bool(shares) and all(map(Relation.FIRST.fits, shares.values()))
+    return _turns(twins.probe) is Sharing.SHARED and in_order
