@@ -246,12 +246,14 @@ def _fault_of(
         return fault
     if levels is not None and (shares := levels.competition.shares):
         asked = priorities_of(levels.page)
-        wrong = len(levels.competition.wrong(asked, Relation.ANY)) / len(shares)
+        pairs = levels.competition.wrong(asked, Relation.ANY)
+        wrong = len(pairs) / len(shares)
         whole = _mistakes(levels.competition, asked, KINDS["levels"], levels, in_turn=_ARRIVAL in hold)
         if whole and whole <= {*_WHOLES.values()}:
             return whole.pop()
         if fault is Fault.IGNORES_URGENCY and wrong < _HALF:
-            return Fault.NO_PREEMPTION if answer.by_id and not wrong else Fault.PARTLY
+            goes_on = len({_less_urgent(pair, asked) for pair in pairs}) == 1 and _waits(check, checks, seen)
+            return Fault.NO_PREEMPTION if answer.by_id and (not wrong or goes_on) else Fault.PARTLY
     if fault is Fault.IGNORES_URGENCY and _is_kept(check, checks, seen):
         return Fault.AFTER_WINDOW
     if fault is Fault.IGNORES_URGENCY and answer.by_id and _has_one_priority(check, checks, seen):
@@ -466,6 +468,12 @@ def _observed(check: Check, kind: str, checks: Sequence[Check], seen: Trials) ->
     found = _basic(check, kind, checks)
     observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
     return next((each for each in observed if each is not None and each.failure is None), None)
+
+
+def _waits(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
+    """True if urgent requests that were late did not come first in the check `preemption`."""
+    late = _observed(check, "preemption", checks, seen)
+    return late is not None and bool(late.competition.wrong(priorities_of(late.page), Relation.ANY))
 
 
 def _has_one_priority(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
