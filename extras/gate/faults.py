@@ -19,7 +19,7 @@ class Fault(StrEnum):
     IGNORES_INCREMENTAL = "ignores incremental", "incremental streams of one urgency are sent one after the other"
     INVERTS = "inverts", "a stream gets less if it is asked for first"
     STARVES = "starves", "a stream gets nothing although no other stream has bytes to send"
-    FORGETS_UPDATES = "forgets updates", "a change of an open stream's priority has no effect"
+    FORGETS_UPDATES = "forgets updates", "a change of an open stream's priority has no effect, or only long after"
     BUFFERS = "buffers", "the scheduler is right, but bytes chosen long before are sent first"
     LATE_LAST = (
         "sends a late response last",
@@ -107,7 +107,7 @@ class Fault(StrEnum):
     FORGETS_BLOCKED = "forgets a blocked stream", "a stream does not come first when its window opens again"
     SHARES_EQUALS = (
         "shares instead of serving in order of arrival",
-        "streams of one urgency without incremental share the window",
+        "streams of one urgency without incremental share the window, or change places when it closes",
     )
     LAST_FIRST = "serves later requests first", "of streams of one urgency without incremental, a later one comes first"
     NO_ARRIVAL = "ignores the order of arrival", "streams of one urgency come in another order than their requests"

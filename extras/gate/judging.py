@@ -10,8 +10,8 @@ Rules:
    the check `levels`, finishes less urgent streams first, or keeps the order in part. Otherwise it serves by stream id
    if, in the check `incremental`, it sends the streams one after the other, too.
 4. A trial that has no result makes its check fail without a fault, except a load in which the important resources are
-   complete and the others got nothing: then the server starves them; and a server that ends the connection or a stream
-   at unusual signals, and not in a basic check.
+   complete and the others got nothing, and a probe in which nothing came any more: then the server starves streams; and
+   a server that ends the connection or a stream at unusual signals, and not in a basic check.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,9 +33,10 @@ from priolab.analysis.judgement.sequence import (
     priorities_of,
     whole_mistake,
 )
+from priolab.analysis.judgement.thresholds import STALLED_STEPS
 from priolab.analysis.loads.probe import Probe
 from priolab.client.dialects import Part
-from priolab.common.formats.events import Kind
+from priolab.common.formats.events import Event, Kind
 from priolab.experiments.commands.target import is_refused
 from priolab.experiments.scenario.stimuli import asked_by
 from priolab.extras.gate.checks import HOLDS, KINDS, Check, Question, Several
@@ -300,10 +301,21 @@ def _failed(check: Check, failed: Seen, hold: Collection[str]) -> Finding:
     broken = check.row.faults[check.must].get(Several.BROKEN)
     if broken and hold and is_refused(str(failed.failure)):
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=(broken,), frames=frames)
-    if is_load and is_starved(failed.events, failed.page):
+    if (is_load and is_starved(failed.events, failed.page)) or _is_stalled(failed.events):
         faults = (Fault.STARVES,)
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=faults, frames=frames)
     return Finding(check=check, passed=False, error=True, reason=str(failed.failure), frames=frames)
+
+
+def _is_stalled(events: Sequence[Event]) -> bool:
+    """True if nothing came any more, in a probe, although the client opened the connection's window time and again."""
+    steps = 0
+    for event in events:
+        if event.kind is Kind.DATA:
+            steps = 0
+        elif event.kind is Kind.WINDOW_OPENED and event.stream_id is None:
+            steps += 1
+    return steps >= STALLED_STEPS
 
 
 def _order(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:

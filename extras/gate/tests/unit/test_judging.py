@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from priolab.analysis.judgement.thresholds import STALLED_STEPS
 from priolab.analysis.loads.probe import Probe
 from priolab.client.dialects import PLAIN
 from priolab.common.formats.events import Event, Kind
@@ -194,6 +195,20 @@ def test_not_checked() -> None:
     (finding,) = judged((Check(kind="late"),), {})
     assert finding.passed is None
     assert not Result(target="x", title="y", findings=(finding,), took_s=1.0).passed
+
+
+@pytest.mark.parametrize(("steps", "faults"), [(STALLED_STEPS, (Fault.STARVES,)), (STALLED_STEPS - 1, ())])
+def test_a_probe_that_stalls(steps: int, faults: tuple[Fault, ...]) -> None:
+    """If a probe fails and nothing came in many steps of the connection's window, the server starves the streams."""
+    check = Check(kind="urgency")
+    events = [*probe_events(1), *(event(_STEPS, Kind.WINDOW_OPENED, size_bytes=8000) for _ in range(steps))]
+    page = page_of("pair", _PARAMETERS)
+    seen = {
+        (check.name, role): Seen(trial=trial, events=events, page=page, failure="it took longer")
+        for role, trial in check.trials()
+    }
+    (finding,) = judged((check,), seen)
+    assert (finding.faults, finding.error) == (faults, not faults)
 
 
 def test_a_load_that_starves() -> None:
