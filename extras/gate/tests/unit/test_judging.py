@@ -91,6 +91,28 @@ def test_faults(shares: dict[str, tuple[float, ...]], faults: list[Fault]) -> No
     assert result.passed is not bool(faults)
 
 
+@pytest.mark.parametrize(
+    ("served", "fault"),
+    [("a" * 12 + "b" * 12 + "c" * 12 + "d" * 8, Fault.FIRST_FOR_ALL), ("abcd" * 8, Fault.IGNORES_URGENCY)],
+)
+def test_one_priority_for_all(served: str, fault: Fault) -> None:
+    """Urgency is ignored, and streams with i share only if the first request has i: its priority counts for all."""
+    checks = tuple(Check(kind=kind) for kind in ("urgency", "incremental", "fair"))
+    seen = {}
+    for check, share in zip(checks[:2], (0, 0.5), strict=True):
+        for role, trial in check.trials():
+            page = page_of(trial.page, _PARAMETERS)
+            seen[check.name, role] = Seen(trial=trial, events=probe_events(share), page=page)
+    ((role, trial),) = checks[2].trials()
+    events = [event(0, Kind.WINDOW_OPENED, stream_id=1, resource=name, size_bytes=98_304) for name in "abcd"]
+    events.append(event(0, Kind.WINDOW_OPENED, size_bytes=8192))
+    for name in served:
+        events += [event(1, Kind.DATA, stream_id=1, resource=name, size_bytes=8192)]
+        events += [event(1, Kind.WINDOW_OPENED, size_bytes=8192)]
+    seen[checks[2].name, role] = Seen(trial=trial, events=events, page=page_of(trial.page, _PARAMETERS))
+    assert judged(checks, seen)[0].faults == (fault,)
+
+
 def test_what_follows() -> None:
     """A check that fails because urgency is ignored names no fault and quotes no frames, but says so."""
     findings = found(SOUND | {"urgency": (0, 0), "reset": (0, 0)})

@@ -14,7 +14,6 @@ from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.judging import Finding, _exceeded, judged
 from priolab.extras.gate.seen import Seen
-from priolab.extras.gate.tests.unit.test_judging import probe_events
 
 _STEP = 8192
 _IN_TURN = (Fault.URGENCY_UPDATES,)
@@ -205,21 +204,6 @@ def test_bytes_chosen_early(pending: int, committed: int, unsent: int, is_shown:
         pending=pending, committed=committed, unsent=unsent, queue=0, propagation=0, recovery=0, received=0
     )
     assert Seen(trial=trial, events=(), page=page, waiting=waiting).chose_early is is_shown
-
-
-@pytest.mark.parametrize(("shares", "fault"), [(False, Fault.FIRST_FOR_ALL), (True, Fault.IGNORES_URGENCY)])
-def test_one_priority_for_all(shares: bool, fault: Fault) -> None:  # noqa: FBT001
-    """Urgency is ignored, and streams with i share only if the first request has i: its priority counts for all."""
-    urgency, incremental, fair = (Check(kind=kind) for kind in ("urgency", "incremental", "fair"))
-    seen = {}
-    for check, part in ((urgency, 0.0), (incremental, 0.5)):
-        for role, trial in check.trials():
-            pair = page_of(trial.page, Parameters(size_bytes=400_000, script_delay_ns=0))
-            seen[check.name, role] = Seen(trial=trial, events=probe_events(part), page=pair)
-    key, sound = seen_of(fair)
-    seen[key] = sound if shares else seen_of(fair, [name for name in "abcd" for _ in range(12)])[1]
-    found, *_ = judged((urgency, incremental, fair), seen)
-    assert found.faults == (fault,)
 
 
 def test_a_limit_that_is_no_time() -> None:
