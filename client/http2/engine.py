@@ -41,6 +41,7 @@ class Http2Engine:
         self._first_stream = max(self._groups.values(), default=-1) + 2
         self._cues = {each.name: each.cue for each in plan.page.resources}
         self._ahead, self._frames = b"", b""
+        self._foretold: str | None = None
         self._changing = {change.resource for change in plan.changes}
         self._has_changed = False
         self._weights: dict[str, int] = {}
@@ -86,6 +87,8 @@ class Http2Engine:
             if self._plan.decoy and self._plan.decoy.disturbance is Disturbance.RESET:
                 events.append(self._ask_decoy(self._plan.decoy.requests[0], now_ns))
             events += self._ask_all(due, now_ns)
+            for request in due:
+                self._foretell(self._plan.due(request.name))
             if self._valve:
                 for stream_id in self._loads.awaited:
                     self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
@@ -196,6 +199,14 @@ class Http2Engine:
                 events += self._change([request.name], now_ns)
         return events
 
+    def _foretell(self, requests: Iterable[Request]) -> None:
+        """Sends the early update of the first of these requests that has one. They follow when a stream has ended."""
+        for place, request in enumerate(requests):
+            if self._foretold is None and (cue := self._cues.get(request.name)) and cue.early is not None:
+                stream_id = self._connection.get_next_available_stream_id() + 2 * place
+                self._frames += priority_update(stream_id, cue.early)
+                self._foretold = request.name
+
     def _ask_decoy(self, request: Request, now_ns: int) -> Event:
         place = self._place_now(request.signals.position)
         self._decoy_stream = self._send(request, place)
@@ -212,7 +223,7 @@ class Http2Engine:
         """Sends a request with this position in the tree, and returns the number of its stream."""
         stream_id = max(self._first_stream, self._connection.get_next_available_stream_id())
         signals, cue = request.signals, self._cues.get(request.name)
-        if cue and cue.early is not None:
+        if cue and cue.early is not None and request.name != self._foretold:
             self._ahead += self._connection.data_to_send() + priority_update(stream_id, cue.early)
         headers = [
             (":method", "GET"),

@@ -50,7 +50,8 @@ class Cue:
     """How a probe of several streams treats a resource.
 
     field: the value of the header field `priority`, as it is; empty for no field. early: the value of a PRIORITY_UPDATE
-    frame that the client sends before the request; None for no frame. updates: the values of PRIORITY_UPDATE frames
+    frame that the client sends before the request, and for the first such resource that waits for the load's first one,
+    while that one's stream is open; None for no frame. updates: the values of PRIORITY_UPDATE frames
     that it sends when all responses have begun. request_step, window_step: the step of the probe in which it makes the
     request, and in which it opens the stream's window. answer: the value of the field `priority` of the origin's
     response, and more: that of a second line of the field; None for none.

@@ -234,7 +234,7 @@ KINDS: Mapping[str, Kind] = {
         question=Question.ORDER,
         pages=(_NEAR,),
         disturbance=Disturbance.RESET,
-        basics=("urgency", "levels"),
+        basics=("urgency", "levels", "patience"),
         faults=_always(Fault.LOST_BY_RESET),
     ),
     # The order holds while another connection asks for the opposite order with the same stream numbers.
@@ -242,7 +242,7 @@ KINDS: Mapping[str, Kind] = {
         question=Question.ORDER,
         pages=(_NEAR,),
         disturbance=Disturbance.CONNECTION,
-        basics=("urgency", "levels"),
+        basics=("urgency", "levels", "patience"),
         faults=_always(Fault.MIXES_CONNECTIONS),
     ),
     # Urgencies on the same side of the default, and no field.

@@ -19,8 +19,12 @@ class Fault(StrEnum):
     IGNORES_INCREMENTAL = "ignores incremental", "incremental streams of one urgency are sent one after the other"
     INVERTS = "inverts", "a stream gets less if it is asked for first"
     STARVES = "starves", "a stream gets nothing although no other stream has bytes to send"
-    FORGETS_UPDATES = "forgets updates", "a change of an open stream's priority has no effect"
+    FORGETS_UPDATES = "forgets updates", "a change of an open stream's priority has no effect, or only long after"
     BUFFERS = "buffers", "the scheduler is right, but bytes chosen long before are sent first"
+    LATE_LAST = (
+        "sends a late response last",
+        "a late urgent response comes after all others: its HEADERS wait, or all others were chosen long before",
+    )
     BY_STREAM_ID = (
         "ignores priorities",
         "streams come one after the other, as they were requested, whatever their priority",
@@ -29,6 +33,10 @@ class Fault(StrEnum):
     AFTER_WINDOW = (
         "forgets the urgency of a blocked stream",
         "the order is right while windows are open, and does not depend on urgency once a stream's window was closed",
+    )
+    FIRST_FOR_ALL = (
+        "takes the first request's priority for all",
+        "the order does not depend on urgency, and streams with i share only if the first request has i",
     )
     FIRST_REQUESTS = (
         "knows only the first priorities",
@@ -99,7 +107,7 @@ class Fault(StrEnum):
     FORGETS_BLOCKED = "forgets a blocked stream", "a stream does not come first when its window opens again"
     SHARES_EQUALS = (
         "shares instead of serving in order of arrival",
-        "streams of one urgency without incremental share the window",
+        "streams of one urgency without incremental share the window, or change places when it closes",
     )
     LAST_FIRST = "serves later requests first", "of streams of one urgency without incremental, a later one comes first"
     NO_ARRIVAL = "ignores the order of arrival", "streams of one urgency come in another order than their requests"

@@ -10,8 +10,8 @@ Rules:
    the check `levels`, finishes less urgent streams first, or keeps the order in part. Otherwise it serves by stream id
    if, in the check `incremental`, it sends the streams one after the other, too.
 4. A trial that has no result makes its check fail without a fault, except a load in which the important resources are
-   complete and the others got nothing: then the server starves them; and a server that ends the connection or a stream
-   at unusual signals, and not in a basic check.
+   complete and the others got nothing, and a probe in which nothing came any more: then the server starves streams; and
+   a server that ends the connection or a stream at unusual signals, and not in a basic check.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -33,9 +33,10 @@ from priolab.analysis.judgement.sequence import (
     priorities_of,
     whole_mistake,
 )
+from priolab.analysis.judgement.thresholds import STALLED_STEPS
 from priolab.analysis.loads.probe import Probe
 from priolab.client.dialects import Part
-from priolab.common.formats.events import Kind
+from priolab.common.formats.events import Event, Kind
 from priolab.experiments.commands.target import is_refused
 from priolab.experiments.scenario.stimuli import asked_by
 from priolab.extras.gate.checks import HOLDS, KINDS, Check, Question, Several
@@ -231,8 +232,10 @@ def _fault_of(
 ) -> Fault | None:
     """Returns the fault of a wrong answer without names of its own; None if what was seen does not show it."""
     fault = check.row.faults[check.must].get(answer.word)
-    if fault is Fault.BUFFERS and not answer.shown.holds_bytes:
-        return None
+    if fault is Fault.BUFFERS and not answer.shown.chose_early:
+        return Fault.LATE_LAST if answer.shown.holds_bytes and answer.word == Late.LOST else None
+    if fault is Fault.ONLY_FIRST_LOAD and answer.shown.chose_early and answer.shown.came_alone:
+        return Fault.BUFFERS
     levels = _levels(check, checks, seen)
     unasked = levels is not None and ignores_urgency(levels.competition, priorities_of(levels.page))
     if check.kind == "levels" and unasked and _is_kept(check, checks, seen):
@@ -244,14 +247,18 @@ def _fault_of(
         return fault
     if levels is not None and (shares := levels.competition.shares):
         asked = priorities_of(levels.page)
-        wrong = len(levels.competition.wrong(asked, Relation.ANY)) / len(shares)
+        pairs = levels.competition.wrong(asked, Relation.ANY)
+        wrong = len(pairs) / len(shares)
         whole = _mistakes(levels.competition, asked, KINDS["levels"], levels, in_turn=_ARRIVAL in hold)
         if whole and whole <= {*_WHOLES.values()}:
             return whole.pop()
         if fault is Fault.IGNORES_URGENCY and wrong < _HALF:
-            return Fault.NO_PREEMPTION if answer.by_id and not wrong else Fault.PARTLY
+            goes_on = len({_less_urgent(pair, asked) for pair in pairs}) == 1 and _waits(check, checks, seen)
+            return Fault.NO_PREEMPTION if answer.by_id and (not wrong or goes_on) else Fault.PARTLY
     if fault is Fault.IGNORES_URGENCY and _is_kept(check, checks, seen):
         return Fault.AFTER_WINDOW
+    if fault is Fault.IGNORES_URGENCY and answer.by_id and _has_one_priority(check, checks, seen):
+        return Fault.FIRST_FOR_ALL
     if fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
         return Fault.BY_STREAM_ID
     if fault is Fault.SHARES and answer.is_late:
@@ -294,10 +301,21 @@ def _failed(check: Check, failed: Seen, hold: Collection[str]) -> Finding:
     broken = check.row.faults[check.must].get(Several.BROKEN)
     if broken and hold and is_refused(str(failed.failure)):
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=(broken,), frames=frames)
-    if is_load and is_starved(failed.events, failed.page):
+    if (is_load and is_starved(failed.events, failed.page)) or _is_stalled(failed.events):
         faults = (Fault.STARVES,)
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=faults, frames=frames)
     return Finding(check=check, passed=False, error=True, reason=str(failed.failure), frames=frames)
+
+
+def _is_stalled(events: Sequence[Event]) -> bool:
+    """True if nothing came any more, in a probe, although the client opened the connection's window time and again."""
+    steps = 0
+    for event in events:
+        if event.kind is Kind.DATA:
+            steps = 0
+        elif event.kind is Kind.WINDOW_OPENED and event.stream_id is None:
+            steps += 1
+    return steps >= STALLED_STEPS
 
 
 def _order(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
@@ -455,6 +473,26 @@ def _levels(check: Check, checks: Sequence[Check], seen: Trials) -> Seen | None:
 
     No stream that can go on has begun there before the others.
     """
-    found = _basic(check, "levels", checks)
+    return _observed(check, "levels", checks, seen)
+
+
+def _observed(check: Check, kind: str, checks: Sequence[Check], seen: Trials) -> Seen | None:
+    found = _basic(check, kind, checks)
     observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
     return next((each for each in observed if each is not None and each.failure is None), None)
+
+
+def _waits(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
+    """True if urgent requests that were late did not come first in the check `preemption`."""
+    late = _observed(check, "preemption", checks, seen)
+    return late is not None and bool(late.competition.wrong(priorities_of(late.page), Relation.ANY))
+
+
+def _has_one_priority(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
+    """True if incremental streams share, and come in the order of their requests if the first request has no i."""
+    twins, fair = (_observed(check, kind, checks, seen) for kind in ("incremental", "fair"))
+    if twins is None or twins.probe is None or fair is None:
+        return False
+    shares = fair.competition.shares
+    in_order = bool(shares) and all(map(Relation.FIRST.fits, shares.values()))
+    return _turns(twins.probe) is Sharing.SHARED and in_order

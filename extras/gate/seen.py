@@ -50,6 +50,23 @@ class Seen:
         """True if more than a record of the others had been chosen, and not sent, when the important resource came."""
         return self.waiting is not None and self.waiting.committed + self.waiting.unsent > RECORD_BYTES
 
+    @property
+    def chose_early(self) -> bool:
+        """True if bytes chosen before are known to be why the important resource came late.
+
+        They were in the kernel, or some of the others were not among them. If all others came first, and the front had
+        them, its HEADERS may have waited just as well.
+        """
+        if self.waiting is None or not self.holds_bytes:
+            return False
+        return max(self.waiting.unsent, self.waiting.pending) > RECORD_BYTES
+
+    @property
+    def came_alone(self) -> bool:
+        """True if the last load's important resource, once it began, came before others that were left."""
+        left = self.waiting is not None and self.waiting.pending > RECORD_BYTES
+        return left and bool(self.loads) and self.loads[-1][0].other_bytes_during <= RECORD_BYTES
+
     @cached_property
     def competition(self) -> Competition:
         """The competition of the streams in a probe of several."""

@@ -3,6 +3,8 @@
 A call of `turn` means that nothing has arrived for a while.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from priolab.client.dialects import HEADER
@@ -105,6 +107,22 @@ def test_an_update_before_its_request() -> None:
         kinds.append((sent[3], int.from_bytes(sent[5:9])))
         sent = sent[9 + int.from_bytes(sent[:3]) :]
     assert kinds == [(1, 1), (0x10, 0), (1, 3)]
+
+
+def test_an_update_while_another_stream_is_open() -> None:
+    """An update for the first request after the load's first response comes while that one's stream is open."""
+    first = _resource("warm", None)
+    others = (replace(each, after="warm") for each in page(Cue(early="u=5"), Cue(early="u=6")).resources)
+    engine = Http2Engine(plan_of(Page(name="x", title="x", resources=(first, *others)), dialect=HEADER, steps=STEPS))
+    engine.data_to_send()
+    engine.begin_load(0)
+    sent, frames = engine.data_to_send(), []
+    while sent:
+        length = 9 + int.from_bytes(sent[:3])
+        frames.append((sent[3], sent[9:length] if sent[3] == 0x10 else b""))
+        sent = sent[length:]
+    assert [kind for kind, _ in frames if kind in (1, 0x10)] == [1, 0x10]
+    assert frames[-1] == (0x10, (5).to_bytes(4) + b"u=5")
 
 
 def test_pages_of_files_are_sequences() -> None:

@@ -22,6 +22,7 @@ NAMES: Mapping[Fault, Named] = {
     Fault.STARVES: Named.STARVES,
     Fault.FORGETS_UPDATES: Named.FORGETS_UPDATES,
     Fault.BUFFERS: Named.BUFFERS,
+    Fault.HEADERS_LAST: Named.LATE_LAST,
     Fault.BY_STREAM_ID: Named.BY_STREAM_ID,
     Fault.LOST_BY_RESET: Named.LOST_BY_RESET,
     Fault.MIXES_CONNECTIONS: Named.MIXES_CONNECTIONS,
@@ -79,7 +80,10 @@ ALL: tuple[Check, ...] = (*read_expectations(DEFAULT).check, Check(kind="respons
 
 _BASIC = ("urgency", "incremental")
 _KINDS: Mapping[str, tuple[Fault, ...]] = {
-    "late": (Fault.STARVES, Fault.BUFFERS, Fault.ONLY_FIRST_LOAD, Fault.AFTER_WINDOW, Fault.ENDS_LATE),
+    "late": (
+        *(Fault.STARVES, Fault.BUFFERS, Fault.HEADERS_LAST, Fault.ONLY_FIRST_LOAD, Fault.AFTER_WINDOW),
+        *(Fault.ENDS_LATE,),
+    ),
     "update": (Fault.FORGETS_UPDATES,),
     "reset": (Fault.LOST_BY_RESET,),
     "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),

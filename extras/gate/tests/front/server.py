@@ -6,7 +6,7 @@ Rules:
 1. One thread does everything. It waits with epoll, which reports a socket as writable only if the kernel wants more
    (TCP_NOTSENT_LOWAT).
 2. The scheduler chooses a frame when the socket is writable and nothing that was chosen before is left. The fault
-   `buffers` chooses frames until a megabyte is left, `buffers-little` until 128 KiB are.
+   `buffers` chooses frames until 512 KiB are left, `buffers-little` until 128 KiB are.
 3. A response is read from the origin as soon as it comes, and held.
 """
 
@@ -33,7 +33,7 @@ from priolab.extras.gate.tests.front.scheduler import Fault, Priority, Scheduler
 _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
-_AHEAD_BYTES = {Fault.BUFFERS: 2**20, Fault.BUFFERS_LITTLE: 2**17}
+_AHEAD_BYTES = {Fault.BUFFERS: 2**19, Fault.BUFFERS_LITTLE: 2**17}
 _LISTENERS, _FEW_BYTES = 128, 16_384
 _PASSED_ON = (b"content-type", b"content-length", b"priority")
 _LAST_FRAME = 20
@@ -166,7 +166,8 @@ class Connection:
             self._encrypt()
         if self._left:
             self._send()
-        waits = bool(self._left) or self._next() is not None
+        held = any(each.headers and not each.has_headers for each in self._responses.values())
+        waits = bool(self._left) or held or self._next() is not None
         mask = selectors.EVENT_READ | (selectors.EVENT_WRITE if waits else 0)
         if self._socket.fileno() >= 0:
             self._front.loop.modify(self._socket, mask, self._ready)
@@ -182,7 +183,8 @@ class Connection:
 
     def _begin_responses(self) -> None:
         for stream_id, response in self._responses.items():
-            if response.headers and not response.has_headers:
+            waits = self._front.fault is Fault.HEADERS_LAST and self._next() is not None
+            if response.headers and not response.has_headers and not waits:
                 response.has_headers = True
                 self._http.send_headers(stream_id, response.headers)
                 if int(dict(response.headers).get("content-length", _FEW_BYTES)) < _FEW_BYTES:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from priolab.analysis.judgement.thresholds import STALLED_STEPS
 from priolab.analysis.loads.probe import Probe
 from priolab.client.dialects import PLAIN
 from priolab.common.formats.events import Event, Kind
@@ -88,6 +89,28 @@ def test_faults(shares: dict[str, tuple[float, ...]], faults: list[Fault]) -> No
     result = Result(target="x", title="y", findings=found(SOUND | shares), took_s=1.0)
     assert result.faults == faults
     assert result.passed is not bool(faults)
+
+
+@pytest.mark.parametrize(
+    ("served", "fault"),
+    [("a" * 12 + "b" * 12 + "c" * 12 + "d" * 8, Fault.FIRST_FOR_ALL), ("abcd" * 8, Fault.IGNORES_URGENCY)],
+)
+def test_one_priority_for_all(served: str, fault: Fault) -> None:
+    """Urgency is ignored, and streams with i share only if the first request has i: its priority counts for all."""
+    checks = tuple(Check(kind=kind) for kind in ("urgency", "incremental", "fair"))
+    seen = {}
+    for check, share in zip(checks[:2], (0, 0.5), strict=True):
+        for role, trial in check.trials():
+            page = page_of(trial.page, _PARAMETERS)
+            seen[check.name, role] = Seen(trial=trial, events=probe_events(share), page=page)
+    ((role, trial),) = checks[2].trials()
+    events = [event(0, Kind.WINDOW_OPENED, stream_id=1, resource=name, size_bytes=98_304) for name in "abcd"]
+    events.append(event(0, Kind.WINDOW_OPENED, size_bytes=8192))
+    for name in served:
+        events += [event(1, Kind.DATA, stream_id=1, resource=name, size_bytes=8192)]
+        events += [event(1, Kind.WINDOW_OPENED, size_bytes=8192)]
+    seen[checks[2].name, role] = Seen(trial=trial, events=events, page=page_of(trial.page, _PARAMETERS))
+    assert judged(checks, seen)[0].faults == (fault,)
 
 
 def test_what_follows() -> None:
@@ -194,6 +217,20 @@ def test_not_checked() -> None:
     (finding,) = judged((Check(kind="late"),), {})
     assert finding.passed is None
     assert not Result(target="x", title="y", findings=(finding,), took_s=1.0).passed
+
+
+@pytest.mark.parametrize(("steps", "faults"), [(STALLED_STEPS, (Fault.STARVES,)), (STALLED_STEPS - 1, ())])
+def test_a_probe_that_stalls(steps: int, faults: tuple[Fault, ...]) -> None:
+    """If a probe fails and nothing came in many steps of the connection's window, the server starves the streams."""
+    check = Check(kind="urgency")
+    events = [*probe_events(1), *(event(_STEPS, Kind.WINDOW_OPENED, size_bytes=8000) for _ in range(steps))]
+    page = page_of("pair", _PARAMETERS)
+    seen = {
+        (check.name, role): Seen(trial=trial, events=events, page=page, failure="it took longer")
+        for role, trial in check.trials()
+    }
+    (finding,) = judged((check,), seen)
+    assert (finding.faults, finding.error) == (faults, not faults)
 
 
 def test_a_load_that_starves() -> None:

@@ -8,7 +8,7 @@ import pytest
 from priolab.analysis.judgement.sequence import Priority, Relation, bytes_before_end, expected, priorities_of
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import Page
-from priolab.common.formats.run import OracleRecord
+from priolab.common.formats.run import OracleRecord, OtherBytes
 from priolab.experiments.scenario.pages import Parameters, page_of
 from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault
@@ -185,6 +185,25 @@ def test_limits(limits: Mapping[str, object], exceeded: str | None) -> None:
     oracle = OracleRecord(first_byte_ms=1, inversion_ms=501, inversion_bytes=2000)
     assert _exceeded(check, Seen(trial=trial, events=(), page=page, oracle=oracle)) == exceeded
     assert _exceeded(check, Seen(trial=trial, events=(), page=page)) is None
+
+
+@pytest.mark.parametrize(
+    ("pending", "committed", "unsent", "is_shown"),
+    [
+        (200_000, 400_000, 60_000, True),
+        (0, 600_000, 9000, False),
+        (0, 100_000, 500_000, True),
+        (600_000, 0, 9000, False),
+    ],
+)
+def test_bytes_chosen_early(pending: int, committed: int, unsent: int, is_shown: bool) -> None:  # noqa: FBT001
+    """Bytes in the kernel show it, and a queue with some of the others; all of them in the front do not."""
+    ((_, trial),) = Check(kind="late").trials()
+    page = page_of("maps", Parameters(size_bytes=5000, script_delay_ns=0))
+    waiting = OtherBytes(
+        pending=pending, committed=committed, unsent=unsent, queue=0, propagation=0, recovery=0, received=0
+    )
+    assert Seen(trial=trial, events=(), page=page, waiting=waiting).chose_early is is_shown
 
 
 def test_a_limit_that_is_no_time() -> None:
