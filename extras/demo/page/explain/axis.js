@@ -1,6 +1,6 @@
 // @ts-check
 // The time of a film: when bytes of each file arrived, up to the instant that is shown, and a slider that moves it.
-// Below it, for comparison, the whole of another recording on the same time line.
+// Below it, for comparison, the whole of another recording on the same time line; then what is still to come is pale.
 
 import { STREAMS } from "../film.js";
 import { element, make, set, write } from "../svg.js";
@@ -93,7 +93,13 @@ export class Axis {
     now.append(...this._lanes(this.recording, top));
     const ground = (/** @type {number} */ y) => make("rect", { class: "ground-of-lanes", x: inset, y, width: long, height: pair });
     /** @type {SVGElement[]} */
-    const drawn = [clip, ground(top), now];
+    const drawn = [clip, ground(top)];
+    if (this.other) {
+      const coming = make("g", { class: "still-coming" });
+      coming.append(...this._lanes(this.recording, top));
+      drawn.push(coming);
+    }
+    drawn.push(now);
     /** @type {SVGElement[]} */
     const names = [];
     if (this.other) {

@@ -179,7 +179,10 @@ class Explanation {
       slider.setAttribute("aria-label", strings.sections.bet.control);
       slider.addEventListener("input", () => this.placeBet(Number(slider.value) * 1000));
       this.betSlider = slider;
-      return [slider];
+      const ends = element("div", "ends-of-bet");
+      ends.setAttribute("aria-hidden", "true");
+      ends.append(...[0, most].map((end) => element("span", "", this.language.seconds(end * 1000, 0))));
+      return [slider, ends];
     }
     if (section.control === "line") {
       const steps = element("div", "steps-of-line");

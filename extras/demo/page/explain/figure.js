@@ -59,6 +59,7 @@ export class Figure {
     this.scene.append(this.way.element, side, row);
     this.element.append(this.scene, this.legend, this.caption);
     this.tMs = 0;
+    this.isTouched = false;
     this.fromMs = section.fromMs;
     this.toMs = 1;
     /** @type {Recording | null} */
@@ -202,13 +203,14 @@ export class Figure {
 
   _button() {
     const { play } = this.language.strings;
-    const [icon, text] = playing === this ? ["❚❚", play.pause] : this.tMs >= this.toMs ? ["↻", play.again] : ["▶", play.play];
+    const [icon, text] = playing === this ? ["❚❚", play.pause] : this.isTouched && this.tMs >= this.toMs ? ["↻", play.again] : ["▶", play.play];
     write(this.icon, icon);
     write(this.playWords, text);
   }
 
   /** @param {number} tMs */
   _sought(tMs) {
+    this.isTouched = true;
     this.pause();
     this.show(tMs);
     this.changed();
@@ -223,6 +225,7 @@ export class Figure {
   begin() {
     playing?.pause();
     playing = this;
+    this.isTouched = true;
     if (this.tMs >= this.toMs) this.tMs = this.fromMs;
     let lastMs = performance.now();
     const pace = (this.toMs - this.fromMs) / PLAYED_MS;
