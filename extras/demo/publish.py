@@ -45,8 +45,8 @@ _USUAL: Mapping[str, tuple[str, ...]] = {
 EXPLAINED: Sequence[Mapping[str, str]] = (
     {"LOWAT": "none"},
     {"LOWAT": "16384"},
-    {"LOWAT": "none", "RATE": "100mbit", "DELAY": "5ms"},
     {"RATE": "100mbit", "DELAY": "5ms"},
+    {"LOWAT": "none", "RATE": "100mbit", "DELAY": "5ms"},
     {"LOWAT": "16384", "PRIORITY": "none"},
     {"LOWAT": "16384", "QUEUE": "1000"},
 )

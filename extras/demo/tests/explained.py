@@ -23,8 +23,8 @@ THOROUGH = "PRIOLAB_SEQUENCES" in os.environ
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "none": {"LOWAT": "none"},
     "price": {"LOWAT": "16384"},
-    "fast": {"LOWAT": "none", "RATE": "100mbit", "DELAY": "5ms"},
-    "fastLine": {"RATE": "100mbit", "DELAY": "5ms"},
+    "fast": {"RATE": "100mbit", "DELAY": "5ms"},
+    "fastNone": {"LOWAT": "none", "RATE": "100mbit", "DELAY": "5ms"},
     "equal": {"LOWAT": "16384", "PRIORITY": "none"},
     "queue": {"LOWAT": "16384", "QUEUE": "1000"},
 }

@@ -7,15 +7,15 @@
 export const WISHES = Object.freeze({
   none: { LOWAT: "none" },
   price: { LOWAT: "16384" },
-  fast: { LOWAT: "none", RATE: "100mbit", DELAY: "5ms" },
-  fastLine: { RATE: "100mbit", DELAY: "5ms" },
+  fast: { RATE: "100mbit", DELAY: "5ms" },
+  fastNone: { LOWAT: "none", RATE: "100mbit", DELAY: "5ms" },
   equal: { LOWAT: "16384", PRIORITY: "none" },
   queue: { LOWAT: "16384", QUEUE: "1000" },
 });
 /** @typedef {keyof typeof WISHES} Wish */
 
 /** The recording that is compared with a choice, if it is not that without a limit. @type {Partial<Record<Wish, Wish>>} */
-export const COMPARED = { fast: "fastLine", equal: "price", queue: "price" };
+export const COMPARED = { fast: "fastNone", equal: "price", queue: "price" };
 
 /** The words that explain the results, by their facts. @type {Record<string, string>} */
 export const WORDS_OF_RESULTS = { picture: "picture", works: "script", pictureReady: "picture", ready: "ready", first: "first", unsent: "buffer", gain: "below" };

@@ -160,9 +160,9 @@ export const strings = {
         },
         fast: {
           name: "Eine schnelle Leitung",
-          upper: "ohne Linie",
-          lower: "mit einer Linie",
-          text: "Bei {rate} ist das Bild nach {picture} da, bevor das Skript nach {ready} bereit ist. Nichts wartet, also gibt es nichts zu überholen. Die Karte reagiert nach {works}; mit einer Linie nach {other.works}.",
+          upper: "mit einer Linie",
+          lower: "ohne Linie",
+          text: "Bei {rate} ist das Bild nach {picture} da, bevor das Skript nach {ready} bereit ist. Nichts wartet, also gibt es nichts zu überholen. Die Karte reagiert nach {other.works}; mit einer Linie nach {works}.",
         },
         equal: {
           name: "Kein Wunsch",
@@ -183,7 +183,7 @@ export const strings = {
       text: ["Ein Befehl unter Linux, [sysctl|sysctl], setzt die Linie für alle Verbindungen, ohne Neustart:"],
       code: "sysctl -w net.ipv4.tcp_notsent_lowat=131072",
       steps: [
-        "Beginne mit 131072 (128 KiB). Auf langsamen Leitungen bringt 16384 noch etwas mehr und weckt den Server öfter. Damit es nach einem Neustart des Rechners bleibt, schreibe die Einstellung in eine Datei in /etc/sysctl.d.",
+        "Beginne mit 131072 (128 KiB). Auf langsamen Leitungen bringt 16384 noch etwas mehr und weckt den Server öfter. Damit es nach einem Neustart des Rechners bleibt, schreibe die Einstellung, net.ipv4.tcp_notsent_lowat=131072, in eine Datei in /etc/sysctl.d.",
         "[nginx|nginx und h2o] brauchen sonst nichts: Sie lesen Prioritäten und haben keine eigene lange Schlange. Bei [haproxy|HAProxy], wie man es installiert, lohnt es sich kaum: Es hat eine eigene Schlange, für die die Linie nicht gilt, und schickt Dateien abwechselnd. Seine eigene Einstellung für die Linie ist tune.notsent-lowat.client.",
         "Es lohnt sich für langsame Besucher und für Seiten, in denen etwas eilt. Bei einem Server, der nur Downloads ausliefert, ändert es nichts als Speicher und Weckrufe. Miss deinen: Im [lab|Labor] sagt docs/guide/choosing.md, wie.",
       ],

@@ -162,9 +162,9 @@ export const strings = {
         },
         fast: {
           name: "A fast link",
-          upper: "without a line",
-          lower: "with a line",
-          text: "At {rate} the picture has arrived after {picture}, before the script is ready at {ready}. Nothing waits, so nothing can be overtaken. The map works after {works}; with a line, after {other.works}.",
+          upper: "with a line",
+          lower: "without a line",
+          text: "At {rate} the picture has arrived after {picture}, before the script is ready at {ready}. Nothing waits, so nothing can be overtaken. The map works after {other.works}; with a line, after {works}.",
         },
         equal: {
           name: "No wish",
@@ -187,7 +187,7 @@ export const strings = {
       ],
       code: "sysctl -w net.ipv4.tcp_notsent_lowat=131072",
       steps: [
-        "Begin with 131072 (128 KiB). On slow links 16384 gains a little more, and wakes the server more often. To keep it after a restart of the machine, write the setting into a file in /etc/sysctl.d.",
+        "Begin with 131072 (128 KiB). On slow links 16384 gains some more, and wakes the server more often. To keep it after a restart of the machine, write the setting, net.ipv4.tcp_notsent_lowat=131072, into a file in /etc/sysctl.d.",
         "[nginx|nginx and h2o] need nothing else: they read priorities, and have no long queue of their own. With [haproxy|HAProxy] as it is installed it hardly pays: it keeps a queue of its own, which the line does not bound, and sends files in turns. Its own setting for the line is tune.notsent-lowat.client.",
         "It pays for slow visitors and for pages with something urgent. For a server of downloads only it changes nothing but memory and wake-ups. Measure yours: in the [lab|lab] docs/guide/choosing.md says how.",
       ],

@@ -160,9 +160,9 @@ export const strings = {
         },
         fast: {
           name: "速い回線",
-          upper: "線なし",
-          lower: "線あり",
-          text: "{rate} では、スクリプトが {ready} に準備できる前に、画像は {picture} に届いている。何も待たないので、追い越すものもない。地図は {works} に動き、線があっても {other.works} である。",
+          upper: "線あり",
+          lower: "線なし",
+          text: "{rate} では、スクリプトが {ready} に準備できる前に、画像は {picture} に届いている。何も待たないので、追い越すものもない。地図は {other.works} に動き、線があっても {works} である。",
         },
         equal: {
           name: "希望なし",
@@ -183,7 +183,7 @@ export const strings = {
       text: ["Linux ではコマンド [sysctl|sysctl] 一つで、すべての接続に、再起動なしで線を引ける。"],
       code: "sysctl -w net.ipv4.tcp_notsent_lowat=131072",
       steps: [
-        "131072（128 KiB）から始めよう。遅い回線では 16384 がもう少し効くが、サーバーを起こす回数が増える。再起動の後も残すには、/etc/sysctl.d のファイルに設定を書く。",
+        "131072（128 KiB）から始めよう。遅い回線では 16384 がもう少し効くが、サーバーを起こす回数が増える。再起動の後も残すには、/etc/sysctl.d のファイルに net.ipv4.tcp_notsent_lowat=131072 と書く。",
         "[nginx|nginx と h2o] はこれだけでよい。優先度を読み、自前の長い列を持たない。標準のままの [haproxy|HAProxy] ではほとんど効かない。線の及ばない自前の列を持ち、ファイルを交互に送るからである。線の設定は tune.notsent-lowat.client。",
         "遅い閲覧者と、急ぎのものを含むページで効果がある。ダウンロードだけのサーバーでは、メモリーと起こす回数しか変わらない。自分のサーバーの測り方は、[lab|ラボ]の docs/guide/choosing.md にある。",
       ],

@@ -15,7 +15,7 @@
     if (part.querySelector("h1, h2").textContent !== facts.titles[language][part.id]) faults.push(`${part.id}: another title`);
     for (const shown of part.querySelectorAll("[data-fact]")) {
       const [first, second] = shown.dataset.fact.split(".");
-      const other = { fast: "fastLine", equal: "price", queue: "price" }[choice] ?? "none";
+      const other = { fast: "fastNone", equal: "price", queue: "price" }[choice] ?? "none";
       const run = second === undefined ? film : facts.choices[first === "none" ? "none" : other];
       const right = table[run][second ?? first];
       if (right === undefined && !["bet", "off", "tMs", "buffer", "behind", "server"].includes(first)) faults.push(`${part.id}: no fact ${shown.dataset.fact}`);
