@@ -118,7 +118,8 @@ def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[
     ("words", "code", "said"),
     [
         ([_URL], 1, "cannot connect to 127.0.0.1:1"),
-        (["http://127.0.0.1:1/"], 2, "url=http://127.0.0.1:1/ is not allowed; allowed: https://HOST[:PORT]/PATH"),
+        (["http://127.0.0.1:1/"], 1, "cannot connect to 127.0.0.1:1"),
+        (["ftp://127.0.0.1:1/"], 2, "url=ftp://127.0.0.1:1/ is not allowed; allowed: https://HOST[:PORT]/PATH"),
         (["https://127.0.0.1:port/"], 2, "allowed: https://HOST[:PORT]/PATH"),
         ([_URL, "https://127.0.0.1:2/"], 2, "allowed: a URL of the same server and port"),
         ([_URL, "--dialect", "plain,chroem"], 2, "--dialect=plain,chroem is not allowed"),
@@ -135,7 +136,7 @@ def test_a_site_that_lacks_a_path(tmp_path: Path, capsys: pytest.CaptureFixture[
         (
             [_URL, "--load", "mops"],
             2,
-            "--load=mops is not allowed; allowed: late, maps, mixed, news, pair, signals, six, strong, tokens, turns, ",
+            "--load=mops is not allowed; allowed: downloads, late, maps, mixed, news, pair, signals, six, strong, ",
         ),
         (
             [_URL, "--load", "missing.toml"],
