@@ -58,7 +58,7 @@ export function explaining(text, names) {
     const known = IN_TEXTS.find(([found]) => part.replace(found, "") === "" && part);
     return known ? worded(element("span", "word-of", part), known[1], names) : part;
   });
-  const place = element("span", "explaining");
+  const place = element("span", "of-words");
   place.append(...parts);
   return place;
 }
