@@ -98,6 +98,7 @@ def test_explore_is_explored(browser: Browser, axe_script: Path) -> None:
 def test_no_choice_leads_to_nothing(browser: Browser) -> None:
     """Each knob that the arms may differ in has films, and so has each address; the page says what it has left out."""
     with visit(browser, EXPLORE.as_uri() + "?explore", width=1280, height=800, offline=True) as page:
+        expect(page.locator(".arm-name")).to_have_count(2)
         compare = page.get_by_label("The arms differ in", exact=True)
         names = compare.locator("option").all_inner_texts()
         assert {"LOWAT", "PRIORITY", "QUEUE", "SERVER"} == set(names)
