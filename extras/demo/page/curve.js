@@ -1,11 +1,11 @@
 // @ts-check
 // Draws the important resource's first byte over LOWAT, one point for each stop of the slider that has been run.
 
+import { make } from "./svg.js";
 import { seconds } from "./words.js";
 
 /** @typedef {import("./stops.js").Stop} Stop */
 
-const NAMESPACE = "http://www.w3.org/2000/svg";
 const WIDTH = 240;
 const HEIGHT = 112;
 const LEFT = 8;
@@ -14,14 +14,6 @@ const BOTTOM = 100;
 /** The height of a label, and the width of a letter, in the drawing's units. */
 const LINE = 12;
 const LETTER = 7.5;
-
-/** @param {string} tag @param {Record<string, string | number>} attributes @param {string} [text] */
-function make(tag, attributes, text) {
-  const made = document.createElementNS(NAMESPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  if (text !== undefined) made.textContent = text;
-  return made;
-}
 
 /**
  * @param {readonly Stop[]} stops
