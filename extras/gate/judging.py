@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from priolab.analysis.judgement.late import Late, is_starved, late_reply
-from priolab.analysis.judgement.order import Sharing, sharing, word
+from priolab.analysis.judgement.order import Sharing, word
 from priolab.analysis.judgement.sequence import (
     Competition,
     Pair,
@@ -35,17 +35,14 @@ from priolab.analysis.judgement.sequence import (
 )
 from priolab.analysis.judgement.thresholds import STALLED_STEPS
 from priolab.analysis.loads.probe import Probe
-from priolab.client.dialects import Part
 from priolab.common.formats.events import Event, Kind
 from priolab.experiments.commands.target import is_refused
 from priolab.experiments.scenario.stimuli import asked_by
 from priolab.extras.gate.checks import HOLDS, KINDS, Check, Question, Several
 from priolab.extras.gate.checks import Kind as Row
 from priolab.extras.gate.faults import Fault
-from priolab.extras.gate.seen import Seen
-
-_BASIC = "urgency"
-"""The kind of check that is basic to most others."""
+from priolab.extras.gate.others import BASIC, Others, basic_of, turns
+from priolab.extras.gate.seen import Seen, Trials
 
 _ARRIVAL = "arrival"
 
@@ -103,10 +100,6 @@ class Result:
         return list(dict.fromkeys(fault for each in self.findings for fault in each.faults))
 
 
-Trials = Mapping[tuple[str, str], Seen]
-"""The observations by the name of the check and the role of the trial."""
-
-
 def judged(checks: Sequence[Check], seen: Trials, *, unmade: str | None = None) -> tuple[Finding, ...]:
     """Judges the checks. seen: an observation of every trial of every check that can be made.
 
@@ -117,22 +110,11 @@ def judged(checks: Sequence[Check], seen: Trials, *, unmade: str | None = None) 
     def finding(check: Check) -> Finding:
         if check.name not in found:
             kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes or check.row.wholes else ())))
-            basics = {kind: finding(basic) for kind in kinds if (basic := _basic(check, kind, checks)) is not None}
+            basics = {kind: finding(basic) for kind in kinds if (basic := basic_of(check, kind, checks)) is not None}
             found[check.name] = _found(check, seen, checks, basics, unmade)
         return found[check.name]
 
     return tuple(map(finding, checks))
-
-
-def _basic(check: Check, kind: str, checks: Sequence[Check]) -> Check | None:
-    """Returns the check of a basic kind whose dialect has the most parts in common with this check's dialect.
-
-    All parts of that dialect must be in this check's dialect; pages with updates need no part for these. None without
-    such a check.
-    """
-    parts = {*check.dialect.split("+"), *([Part.UPDATE] if check.kind == "updates" else [])}
-    fitting = [each for each in checks if each.kind == kind and set(each.dialect.split("+")) <= parts]
-    return max(fitting, key=lambda each: len(each.dialect.split("+")), default=None)
 
 
 def _found(
@@ -144,7 +126,7 @@ def _found(
         absent = "needs the lab's link or origin, which a running server at a URL lacks"
         return Finding(check=check, passed=None, reason=unmade or absent)
     hold = {kind for kind, finding in basics.items() if finding.passed}
-    finding = _judged(check, made, checks, seen, hold)
+    finding = _judged(check, made, Others(check=check, checks=checks, seen=seen), hold)
     cause = next(
         (basic for kind, basic in basics.items() if kind in check.row.basics and _is_cause(basic, check)), None
     )
@@ -165,7 +147,7 @@ def _is_cause(basic: Finding, check: Check) -> bool:
     in_turn = {Fault.BY_STREAM_ID, Fault.NO_PREEMPTION} & set(basic.faults)
     if basic.check.kind == "patience" and not {Fault.AGES, Fault.STARVES} & set(basic.faults):
         return False
-    return basic.check.kind != _BASIC or not shares or bool(in_turn)
+    return basic.check.kind != BASIC or not shares or bool(in_turn)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,14 +167,12 @@ class _Answer:
     faults: tuple[Fault, ...] = ()
 
 
-def _judged(
-    check: Check, made: Sequence[Seen], checks: Sequence[Check], seen: Trials, hold: Collection[str]
-) -> Finding:
+def _judged(check: Check, made: Sequence[Seen], others: Others, hold: Collection[str]) -> Finding:
     """Judges a check all of whose trials were made. hold: the kinds of basic checks that hold."""
     if failed := next((each for each in made if each.failure), None):
         return _failed(check, failed, hold)
     if check.row.question is Question.LATE:
-        reply = late_reply(made[0].loads, is_read=_BASIC in hold)
+        reply = late_reply(made[0].loads, is_read=BASIC in hold)
         answered: StrEnum = reply.word
         reason = reply.reason
         if answered is Late.KEPT and (exceeded := _exceeded(check, made[0])):
@@ -211,7 +191,7 @@ def _judged(
     ledger = answer.shown.ledger
     if answer.word in HOLDS[check.must]:
         return Finding(check=check, passed=True, reason=answer.reason, ledger=ledger)
-    fault = _fault_of(check, answer, checks, seen, hold)
+    fault = _fault_of(check, answer, others, hold)
     return Finding(
         check=check,
         passed=False,
@@ -227,23 +207,21 @@ def _fitting(faults: Sequence[Fault], fault: Fault | None) -> tuple[Fault, ...]:
     return tuple(each for each in faults if fault is not None or each is Fault.AGES)
 
 
-def _fault_of(
-    check: Check, answer: _Answer, checks: Sequence[Check], seen: Trials, hold: Collection[str]
-) -> Fault | None:
+def _fault_of(check: Check, answer: _Answer, others: Others, hold: Collection[str]) -> Fault | None:
     """Returns the fault of a wrong answer without names of its own; None if what was seen does not show it."""
     fault = check.row.faults[check.must].get(answer.word)
     if fault is Fault.BUFFERS and not answer.shown.chose_early:
         return Fault.LATE_LAST if answer.shown.holds_bytes and answer.word == Late.LOST else None
     if fault is Fault.ONLY_FIRST_LOAD and answer.shown.chose_early and answer.shown.came_alone:
         return Fault.BUFFERS
-    levels = _levels(check, checks, seen)
+    levels = others.levels
     unasked = levels is not None and ignores_urgency(levels.competition, priorities_of(levels.page))
-    if check.kind == "levels" and unasked and _is_kept(check, checks, seen):
+    if check.kind == "levels" and unasked and others.keep_late:
         return Fault.AFTER_WINDOW
     if check.row.offenders and levels is not None:
         is_right = not levels.competition.wrong(priorities_of(levels.page), Relation.ANY)
         return fault if is_right else None
-    if check.kind != _BASIC or fault is None:
+    if check.kind != BASIC or fault is None:
         return fault
     if levels is not None and (shares := levels.competition.shares):
         asked = priorities_of(levels.page)
@@ -253,28 +231,20 @@ def _fault_of(
         if whole and whole <= {*_WHOLES.values()}:
             return whole.pop()
         if fault is Fault.IGNORES_URGENCY and wrong < _HALF:
-            goes_on = len({_less_urgent(pair, asked) for pair in pairs}) == 1 and _waits(check, checks, seen)
+            goes_on = len({_less_urgent(pair, asked) for pair in pairs}) == 1 and others.wait_for_begun
             return Fault.NO_PREEMPTION if answer.by_id and (not wrong or goes_on) else Fault.PARTLY
-    if fault is Fault.IGNORES_URGENCY and _is_kept(check, checks, seen):
+    if fault is Fault.IGNORES_URGENCY and others.keep_late:
         return Fault.AFTER_WINDOW
-    if fault is Fault.IGNORES_URGENCY and answer.by_id and _has_one_priority(check, checks, seen):
+    if fault is Fault.IGNORES_URGENCY and answer.by_id and others.have_one_priority:
         return Fault.FIRST_FOR_ALL
-    if fault is Fault.IGNORES_URGENCY and answer.by_id and _in_turn(checks, seen):
+    if fault is Fault.IGNORES_URGENCY and answer.by_id and others.come_in_turn:
         return Fault.BY_STREAM_ID
     if fault is Fault.SHARES and answer.is_late:
         return Fault.LATE_CHOICE
     return fault
 
 
-def _is_kept(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
-    """True if an urgent response that was late came first in page loads, in which windows are open."""
-    found = _basic(check, "late", checks)
-    observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
-    return any(
-        each.loads and late_reply(each.loads, is_read=True).word is Late.KEPT
-        for each in observed
-        if each is not None and not each.failure
-    )
+_HALF = 0.5
 
 
 def _exceeded(check: Check, seen: Seen) -> str | None:
@@ -328,7 +298,7 @@ def _order(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
         word=found,
         reason=f"{found}: {'; '.join(map(str, replies))}",
         shown=made[favoured.index(min(favoured))],
-        by_id=all(_turns(probe) is Sharing.REQUESTED_FIRST for probe in probes),
+        by_id=all(turns(probe) is Sharing.REQUESTED_FIRST for probe in probes),
         is_late=all(len(probe.served) <= _FEW_TURNS for probe in probes),
     )
 
@@ -450,49 +420,4 @@ def _sharing(made: Sequence[Seen], probes: Sequence[Probe]) -> _Answer:
     asked = ", ".join(map(str, asked_by(made[0].trial.page, made[0].trial.dialect)))
     share = probes[0].important_share
     reason = f"of two incremental streams of one urgency, the second got {share:.0%} of the window; {asked}"
-    return _Answer(word=_turns(probes[0]), reason=reason, shown=made[0])
-
-
-def _turns(probe: Probe) -> Sharing:
-    """Returns the order of a probe's two streams, of which the second is the important one."""
-    return sharing(1 - probe.important_share)
-
-
-def _in_turn(checks: Sequence[Check], seen: Trials) -> bool:
-    """True if a check of sharing showed that streams of one priority are sent one after the other."""
-    asking = (each for each in checks if each.row.question is Question.SHARING)
-    found = [seen.get((each.name, role)) for each in asking for role, _ in each.trials()]
-    return any(each.probe and _turns(each.probe).in_turn for each in found if each and not each.failure)
-
-
-_HALF = 0.5
-
-
-def _levels(check: Check, checks: Sequence[Check], seen: Trials) -> Seen | None:
-    """Returns the observation of the check `levels`; None without it.
-
-    No stream that can go on has begun there before the others.
-    """
-    return _observed(check, "levels", checks, seen)
-
-
-def _observed(check: Check, kind: str, checks: Sequence[Check], seen: Trials) -> Seen | None:
-    found = _basic(check, kind, checks)
-    observed = [] if found is None else [seen.get((found.name, role)) for role, _ in found.trials()]
-    return next((each for each in observed if each is not None and each.failure is None), None)
-
-
-def _waits(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
-    """True if urgent requests that were late did not come first in the check `preemption`."""
-    late = _observed(check, "preemption", checks, seen)
-    return late is not None and bool(late.competition.wrong(priorities_of(late.page), Relation.ANY))
-
-
-def _has_one_priority(check: Check, checks: Sequence[Check], seen: Trials) -> bool:
-    """True if incremental streams share, and come in the order of their requests if the first request has no i."""
-    twins, fair = (_observed(check, kind, checks, seen) for kind in ("incremental", "fair"))
-    if twins is None or twins.probe is None or fair is None:
-        return False
-    shares = fair.competition.shares
-    in_order = bool(shares) and all(map(Relation.FIRST.fits, shares.values()))
-    return _turns(twins.probe) is Sharing.SHARED and in_order
+    return _Answer(word=turns(probes[0]), reason=reason, shown=made[0])

@@ -33,8 +33,7 @@ from priolab.experiments.execution.progress import Progress
 from priolab.experiments.execution.request import Request
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.extras.gate.checks import Check
-from priolab.extras.gate.judging import Trials
-from priolab.extras.gate.seen import LOG, Seen
+from priolab.extras.gate.seen import LOG, Seen, Trials
 
 _STEP = "gate"
 _LIMIT_NS = 60 * 10**9

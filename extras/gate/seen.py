@@ -1,7 +1,7 @@
 """The observation of a trial, and its frames in words. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -101,6 +101,10 @@ class Seen:
         """Returns where the events of a probe of several streams begin in which the server has a choice."""
         steps = (n for n, each in enumerate(events) if each.kind == "window-opened" and each.stream_id is None)
         return next(steps, 0) if self.page.is_sequence else 0
+
+
+Trials = Mapping[tuple[str, str], Seen]
+"""The observations by the name of the check and the role of the trial."""
 
 
 def _of_run(run: Sequence[Event]) -> str:
