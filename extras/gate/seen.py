@@ -86,7 +86,8 @@ class Seen:
         if not events:
             return []
         began_ns = events[0].t_ns
-        runs = list(_runs(events[self._first_step(events) :]))
+        # A connection that ended before the first step has its frames before.
+        runs = list(_runs(events[self._first_step(events) :])) or list(_runs(events))
         told = [(event.t_ns, _told(event)) for event in events if event.kind in _TOLD]
         told += [(run[0].t_ns, _of_run(run)) for run in runs[:_TURNS_SHOWN]]
         told.sort(key=lambda line: line[0])

@@ -8,6 +8,7 @@ Rules:
 2. The scheduler chooses a frame when the socket is writable and nothing that was chosen before is left. The fault
    `buffers` chooses frames until 512 KiB are left, `buffers-little` until 128 KiB are.
 3. A response is read from the origin as soon as it comes, and held.
+4. A field that breaks the front does so when its stream is chosen, as if it were read then.
 """
 
 import contextlib
@@ -57,6 +58,8 @@ class Response:
         loop.register(self._socket, selectors.EVENT_READ, self._read)
 
     def _read(self, _: int) -> None:
+        if self._socket.fileno() < 0:  # closed with its client's connection, in the same turn
+            return
         with contextlib.suppress(BlockingIOError):
             self._http.receive_data(self._socket.recv(_READ_BYTES))
         while (event := self._http.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
@@ -91,6 +94,7 @@ class Connection:
         self._scheduler = Scheduler(front.fault, front.shared)
         self._responses: dict[int, Response] = {}
         self._left = bytearray()
+        self._malformed = set[int]()
         self._secured = False
         self._frames = 0
         plain.settimeout(0)
@@ -139,7 +143,11 @@ class Connection:
                     named = {str(name): str(value) for name, value in headers}
                     lines = [str(value) for name, value in headers if str(name) == "priority"]
                     lines = lines[:1] if self._front.fault is Fault.ONE_LINE else lines
-                    self._scheduler.opened(stream_id, ", ".join(lines) if lines else None)
+                    try:
+                        self._scheduler.opened(stream_id, ", ".join(lines) if lines else None)
+                    except ValueError:
+                        self._scheduler.opened(stream_id, None)
+                        self._malformed.add(stream_id)
                     path, host = named[":path"], named.get(":authority", "front")
                     response = Response(self._front.loop, self._front.origin, path, host)
                     response.wanted = lambda: self._ready(0)
@@ -217,6 +225,8 @@ class Connection:
         stream_id = self._next()
         if stream_id is None:
             return False
+        if stream_id in self._malformed:
+            raise ValueError(stream_id)
         self._scheduler.served(stream_id, self._blocked)
         response = self._responses[stream_id]
         piece = bytes(response.data[: self._room(stream_id)])
