@@ -237,7 +237,7 @@ export class Figure {
       else this.frame = requestAnimationFrame(tick);
     };
     this.frame = requestAnimationFrame(tick);
-    this._button();
+    this.show(this.tMs);
   }
 
   pause() {
