@@ -5,6 +5,8 @@ import { choices, recordings } from "../api.js";
 import { Refused } from "../seen.js";
 import { element, write } from "../svg.js";
 import { followZoom, toggleTheme } from "../theme.js";
+import { tips } from "../tip.js";
+import { bytesOf } from "../words.js";
 import { isCalm } from "../calm.js";
 import { placeOf, queryOf } from "./address.js";
 import { Recording } from "./facts.js";
@@ -12,7 +14,6 @@ import { Figure, LEAST_GAIN_MS } from "./figure.js";
 import { chosenLanguage, Language, LANGUAGES } from "./language.js";
 import { Line } from "./line.js";
 import { CHOICES, COMPARED, SECTIONS, WISHES } from "./sections.js";
-import { explainWords } from "./words.js";
 
 /** @typedef {import("./facts.js").Fact} Fact */
 /** @typedef {import("./sections.js").Wish} Wish */
@@ -24,13 +25,6 @@ const CLOSE_MS = 250;
 const COMMANDS = ["make experiment LOWAT=131072", "make demo"];
 /** Without these recordings there is nothing to explain. @type {readonly Wish[]} */
 const NEEDED = ["none", "price"];
-
-/** @param {string} value of LOWAT; NaN if it is no number of bytes */
-function bytesOf(value) {
-  if (value === "none") return Infinity;
-  const found = /^(\d+)([KM]?)$/i.exec(value);
-  return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2 }[/** @type {"" | "K" | "M"} */ (found[2].toUpperCase())] : NaN;
-}
 
 /** True if a recording has these knobs; some knobs may have come since. @param {Recording} recording @param {Record<string, string>} wish @param {Record<string, string>} defaults */
 function isOf({ shown }, wish, defaults) {
@@ -56,14 +50,14 @@ class Explanation {
     this.bet = place.bet;
     this.when = CHOICES.find((each) => each === place.when && this.found(each)) ?? CHOICES[0];
     const wanted = bytesOf(place.line || "none");
-    const near = (/** @type {Recording} */ { limit }) => (limit === wanted ? 0 : Math.abs(Math.min(limit, 2 ** 31) - (Number.isNaN(wanted) ? 2 ** 31 : wanted)));
+    const near = (/** @type {Recording} */ { limit }) => (limit === wanted ? 0 : Math.abs(Math.min(limit, 2 ** 31) - (wanted ?? 2 ** 31)));
     this.line = this.stops.reduce((best, each) => (near(each) < near(best) ? each : best), this.stops[0]);
     this.notice = place.line && this.line.limit !== wanted ? place.line : "";
     this.view = SECTIONS.some(({ id }) => id === place.at) || place.at === "yours" ? place.at : "";
     this.opened = place.tMs;
     this.isGiven = Boolean(place.lang);
     this.build();
-    explainWords(article, () => this.language.strings.words);
+    tips((place) => place.closest("section")?.querySelectorAll(`.of-${CSS.escape(place.getAttribute("data-word") ?? "")}`));
     window.addEventListener("scroll", () => this._scrolled(), { passive: true });
     if (this.view) this.go(this.view, false);
   }
@@ -79,9 +73,7 @@ class Explanation {
     document.documentElement.lang = code;
     document.title = strings.sections.start.title;
     this.figures.clear();
-    this.saying = this.article.querySelector(".saying");
-    const nodes = [this._bar(), ...SECTIONS.map((section) => this._section(section)), this._yours()];
-    this.article.replaceChildren(...nodes, ...(this.saying ? [this.saying] : []));
+    this.article.replaceChildren(this._bar(), ...SECTIONS.map((section) => this._section(section)), this._yours());
     for (const section of SECTIONS) this.refresh(section);
     this.article.classList.add("built");
   }

@@ -172,7 +172,7 @@ export class Figure {
       if (seen) value.dataset.fact = name;
       else delete value.dataset.fact;
     }
-    this.map.dataset.word = this.tMs >= recording.facts.works.value ? "alive" : "dead";
+    language.worded(this.map, this.tMs >= recording.facts.works.value ? "alive" : "dead");
     this._caption();
     this._button();
   }

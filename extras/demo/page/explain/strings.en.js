@@ -25,7 +25,7 @@ export const strings = {
     pictureReady: "picture ready",
     ready: "script ready",
     first: "script begins",
-    unsent: "of the picture are in the buffer before the script",
+    unsent: "picture in the buffer, before the script",
     gain: "sooner by",
   },
   legend: {

@@ -23,7 +23,7 @@ export const strings = {
     pictureReady: "画像の準備完了",
     ready: "スクリプトの準備完了",
     first: "スクリプト到着開始",
-    unsent: "の画像がスクリプトの前にある",
+    unsent: "スクリプトより先にバッファーにある画像",
     gain: "早まった時間",
   },
   legend: {
