@@ -14,6 +14,7 @@ import { Figure, LEAST_GAIN_MS } from "./figure.js";
 import { chosenLanguage, Language, LANGUAGES } from "./language.js";
 import { Line } from "./line.js";
 import { CHOICES, COMPARED, SECTIONS, WISHES } from "./sections.js";
+import { yours } from "./yours.js";
 
 /** @typedef {import("./facts.js").Fact} Fact */
 /** @typedef {import("./sections.js").Wish} Wish */
@@ -22,7 +23,6 @@ import { CHOICES, COMPARED, SECTIONS, WISHES } from "./sections.js";
 const NOTED_MS = 400;
 /** A bet that is off by less is a good one. */
 const CLOSE_MS = 250;
-const COMMANDS = ["make experiment LOWAT=131072", "make demo"];
 /** Without these recordings there is nothing to explain. @type {readonly Wish[]} */
 const NEEDED = ["none", "price"];
 
@@ -58,7 +58,7 @@ class Explanation {
     this.isGiven = Boolean(place.lang);
     this.build();
     tips((place) => place.closest("section")?.querySelectorAll(`.of-${CSS.escape(place.getAttribute("data-word") ?? "")}`));
-    window.addEventListener("scroll", () => this._scrolled(), { passive: true });
+    window.addEventListener("scroll", () => this.note(), { passive: true });
     if (this.view) this.go(this.view, false);
   }
 
@@ -73,7 +73,7 @@ class Explanation {
     document.documentElement.lang = code;
     document.title = strings.sections.start.title;
     this.figures.clear();
-    this.article.replaceChildren(this._bar(), ...SECTIONS.map((section) => this._section(section)), this._yours());
+    this.article.replaceChildren(this._bar(), ...SECTIONS.map((section) => this._section(section)), yours(this.language, this.about));
     for (const section of SECTIONS) this.refresh(section);
     this.article.classList.add("built");
   }
@@ -313,68 +313,6 @@ class Explanation {
     return [];
   }
 
-  _yours() {
-    const { strings } = this.language;
-    const own = strings.sections.yours;
-    const place = element("section", "part of-yours");
-    place.id = "yours";
-    const title = element("h2", "", own.title);
-    title.id = "title-of-yours";
-    title.tabIndex = -1;
-    place.setAttribute("aria-labelledby", title.id);
-    const words = element("div", "words");
-    words.append(...own.text.map((text) => this._said("p", text, "told")), this._code([own.code]));
-    const steps = element("ol", "");
-    steps.append(...own.steps.map((text) => this._said("li", text)));
-    const doors = element("div", "doors");
-    doors.append(this._door(own.explore, own.exploreText, "?explore"), this._door(own.talk, own.talkText, "?step=1"));
-    const run = element("div", "door");
-    run.append(element("h3", "", own.run), this._said("p", own.runText), this._code(COMMANDS));
-    doors.append(run);
-    words.append(steps);
-    place.append(title, words, element("h2", "doors-title", own.doors), doors);
-    const facts = Object.entries(this.about);
-    if (facts.length) {
-      const fold = element("details", "about");
-      fold.append(element("summary", "", own.about), element("p", "", own.aboutText));
-      const list = element("dl", "");
-      for (const [name, text] of facts) list.append(element("dt", "", name), element("dd", "", text));
-      fold.append(list);
-      place.append(fold);
-    }
-    return place;
-  }
-
-  /** A text without facts. @param {string} tag @param {string} text @param {string} [name] */
-  _said(tag, text, name = "") {
-    const said = element(tag, name);
-    said.append(...this.language.nodes(text, {}));
-    return said;
-  }
-
-  /** Lines of a shell, which break after a sign of their names if they must. @param {readonly string[]} lines */
-  _code(lines) {
-    const block = element("pre", "");
-    block.tabIndex = 0;
-    const code = element("code", "");
-    lines.forEach((line, index) => {
-      for (const part of `${index ? "\n" : ""}${line}`.split(/(?<=[_=.])/)) code.append(part, element("wbr", ""));
-    });
-    block.append(code);
-    return block;
-  }
-
-  /** @param {string} name @param {string} text @param {string} href */
-  _door(name, text, href) {
-    const door = element("div", "door");
-    const title = element("h3", "");
-    const link = /** @type {HTMLAnchorElement} */ (element("a", "", name));
-    link.href = href;
-    title.append(link);
-    door.append(title, element("p", "", text));
-    return door;
-  }
-
   /** @param {string} id @param {boolean} [focused] */
   go(id, focused = true) {
     const place = document.getElementById(id);
@@ -395,10 +333,6 @@ class Explanation {
   queryAt(at) {
     const tMs = this.figures.get(at)?.tMs ?? null;
     return queryOf({ lang: this.isGiven ? this.language.code : "", line: this.line === this.stops[0] ? "" : this.line.shown.knobs.LOWAT, bet: this.bet, when: this.when === CHOICES[0] ? "" : this.when, at, tMs });
-  }
-
-  _scrolled() {
-    this.note();
   }
 
   /** Writes the state into the address soon. */
