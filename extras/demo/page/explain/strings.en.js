@@ -18,7 +18,7 @@ export const strings = {
   next: "Next: {title}",
   nearest: "There is no recording of “{wanted}”; the nearest one is shown.",
   unreadable: "This browser cannot show the recordings.",
-  places: { server: "server", buffer: "kernel's send buffer", link: "link, {rate}", browser: "your browser" },
+  places: { server: "server", buffer: "send buffer", link: "link, {rate}", browser: "your browser" },
   results: {
     picture: "picture complete",
     works: "map works",

@@ -16,7 +16,7 @@ export const strings = {
   next: "次へ: {title}",
   nearest: "「{wanted}」の記録はありません。最も近い記録を表示しています。",
   unreadable: "このブラウザーは記録を表示できません。",
-  places: { server: "サーバー", buffer: "カーネルの送信バッファー", link: "回線 {rate}", browser: "あなたのブラウザー" },
+  places: { server: "サーバー", buffer: "送信バッファー", link: "回線 {rate}", browser: "ブラウザー" },
   results: {
     picture: "画像が完成",
     works: "地図が動く",

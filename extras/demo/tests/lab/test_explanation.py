@@ -49,9 +49,11 @@ _LOOKS = """
 """
 _IN_VIEW = """
 (id) => {
-  const film = document.querySelector(`#${id} .scene`).getBoundingClientRect();
-  const seen = Math.min(film.bottom, innerHeight) - Math.max(film.top, 0);
-  return [seen / Math.min(film.height, innerHeight), film.height, film.width];
+  const [run, row] = ["run-of-bytes", "film-row"].map((name) =>
+    document.querySelector(`#${id} .${name}`).getBoundingClientRect());
+  const height = row.bottom - run.top;
+  const seen = Math.min(row.bottom, innerHeight) - Math.max(run.top, 0);
+  return [seen / Math.min(height, innerHeight), height, row.width];
 }
 """
 
