@@ -59,6 +59,13 @@ async () => {
 }
 """
 _TIME_IN_ADDRESS = "(ms) => Math.abs(Number(new URLSearchParams(location.search).get('t')) - ms) < 10"
+_LAST_GRIP = """
+() => {
+  const seen = (each) => each.checkVisibility({ visibilityProperty: true });
+  const box = [...document.querySelectorAll(".grip")].filter(seen).at(-1)?.getBoundingClientRect();
+  return box ? [box.left + box.width / 2, box.top + box.height / 2].map(Math.round) : null;
+}
+"""
 _SELDOM = """
 window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 100);
 window.cancelAnimationFrame = clearTimeout;
@@ -168,9 +175,8 @@ def _finger(page: Page, chance: random.Random) -> None:
     size = page.viewport_size
     assert size
     x, y = chance.randrange(size["width"]), chance.randrange(size["height"])
-    grips = page.locator(".grip").locator("visible=true")
-    if chance.random() < _ON_THE_LINE and (box := grips.last.bounding_box() if grips.count() else None):
-        x, y = int(box["x"] + box["width"] / 2), int(box["y"] + box["height"] / 2)
+    if chance.random() < _ON_THE_LINE:
+        x, y = page.evaluate(_LAST_GRIP) or (x, y)
     dx, dy = chance.choice(((40, 0), (-40, 0), (0, 40), (0, -40), (30, 10)))
     session = page.context.new_cdp_session(page)
     for step in range(4):
