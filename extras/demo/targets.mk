@@ -26,5 +26,5 @@ explore: setup ## make docs/explore.html anew from the films in the tree, after 
 
 sequences: ## try 500 random sequences of inputs on the demo's page, which may show no wrong film (two minutes; RUNS=50: fewer)
 	@experiments/setup/setup.sh test TESTS=demo
-	@PRIOLAB_SEQUENCES=$(or $(RUNS),500) .venv/bin/pytest -q extras/demo/tests/lab/test_demo_wishes.py \
+	@PRIOLAB_SEQUENCES=$(or $(RUNS),500) .venv/bin/pytest -q -rP extras/demo/tests/lab/test_demo_wishes.py \
 		extras/demo/tests/lab/test_explanation*.py -k "sequences or gets_through"

@@ -76,6 +76,7 @@ class Explanation {
     this.article.replaceChildren(this._bar(), ...SECTIONS.map((section) => this._section(section)), yours(this.language, this.about));
     for (const section of SECTIONS) this.refresh(section);
     this.article.classList.add("built");
+    performance.mark("built");
   }
 
   _bar() {

@@ -8,7 +8,18 @@ from playwright.sync_api import Browser, expect
 
 from priolab.extras.demo.recorded import in_tree
 from priolab.extras.demo.recording import EXPLORE
-from priolab.extras.demo.tests.explained import ALL_SIZES, CHOICES, SECTIONS, THOROUGH, facts, recording, strings, table
+from priolab.extras.demo.tests.explained import (
+    ALL_SIZES,
+    CHOICES,
+    SECTIONS,
+    SPEED,
+    THOROUGH,
+    facts,
+    recording,
+    strings,
+    table,
+    tell_speed,
+)
 from priolab.extras.demo.tests.lab.reader import BUILT, DRAWN_MS, PHONE_PX, act, drag, faults, reader, scroll_to
 from priolab.extras.demo.tests.lab.stub_demo import made_up_demo
 from tests.support.visits import violations, visit
@@ -65,6 +76,9 @@ def test_a_reader_gets_through(browser: Browser, axe_script: Path, width: int, h
     """
     with reader(browser, width, height) as page:
         expect(page.locator("h1:visible")).to_have_text(strings()["en"]["sections"]["start"]["title"])
+        if THOROUGH:
+            tell_speed("Chromium", width, height, page.evaluate(SPEED.read_text()))
+            page.evaluate("scrollTo(0, 0)")
         assert page.evaluate(_LOOKS, [_LEAST_PX, _MOST_LETTERS]) == []
         assert violations(page, axe_script) == []
         clocks = page.locator(".film-clock").all_text_contents()

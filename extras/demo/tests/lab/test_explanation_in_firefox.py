@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from priolab.extras.demo.recording import EXPLORE
-from priolab.extras.demo.tests.explained import ALL_SIZES, SECTIONS, THOROUGH, strings, table
+from priolab.extras.demo.tests.explained import ALL_SIZES, SECTIONS, SPEED, THOROUGH, strings, table, tell_speed
 from priolab.extras.demo.tests.lab.in_firefox import LOAD_S, firefox
 from tests.page import axe
 
@@ -141,6 +141,9 @@ def test_a_reader_gets_through(tmp_path: Path) -> None:
                 "browsingContext.navigate", LOAD_S, context=context, url=f"{url}&t={number}", wait="complete"
             )
             assert reader.asks(_BUILT) == "en"
+            if THOROUGH:
+                tell_speed("Firefox", width, height, json.dumps(reader.asks(SPEED.read_text())))
+                reader.asks("() => { scrollTo(0, 0); return '0'; }")
             reader.asks(f"() => {{ {axe().read_text()}; return '0'; }}")
             for section in SECTIONS:
                 reader.scrolls_to(section)
