@@ -26,7 +26,8 @@ from tests.support.visits import violations, visit
 
 pytestmark = pytest.mark.usefixtures("chromium")
 
-_SIZES = ALL_SIZES if THOROUGH else ((320, 640), (1366, 768))
+_SIZES = ALL_SIZES if THOROUGH else ((320, 640),)
+"""Without `make sequences` Firefox has another size."""
 _FILMS = SECTIONS[:-1]
 _LEAST_PX, _FILM_PX, _MOST_LETTERS = 16, 160, 70
 
@@ -109,7 +110,7 @@ def test_a_reader_gets_through(browser: Browser, axe_script: Path, width: int, h
             assert faults(page) == [], section
             act(page, f"#{section} .station.of-server .word, #{section} .station-head .word >> nth=0")
             expect(page.locator(".tip")).to_have_text(strings()["en"]["words"]["server"])
-            if THOROUGH or section in ("line", "cost"):
+            if THOROUGH or section == "cost":
                 assert violations(page, axe_script) == [], section
         act(page, "#start .play-film")
         expect(page.locator("#start .play-words")).to_have_text("Pause")
@@ -184,9 +185,7 @@ def test_without_scripts_there_is_a_summary(browser: Browser) -> None:
         expect(page.locator("#stages")).to_be_hidden()
 
 
-@pytest.mark.parametrize(
-    "query", ["?explore", "?above=1M&below=16384", "?RATE=100mbit&DELAY=5ms", "?step=3", "?t=5&explore"]
-)
+@pytest.mark.parametrize("query", ["?t=5&explore", "?step=3"])
 def test_an_address_of_a_film_opens_the_film(browser: Browser, query: str) -> None:
     """An address that names films or a step opens them; its address stays one of films, and leads back."""
     with visit(browser, EXPLORE.as_uri() + query, offline=True) as page:
@@ -212,19 +211,15 @@ def test_the_live_page_opens_with_it(tmp_path: Path, browser: Browser) -> None:
         expect(page.locator(".arm-name")).to_have_count(2)
 
 
-def test_calm_readers_see_no_motion(browser: Browser) -> None:
-    """If less motion is asked for, a step to the next section jumps, and nothing moves that nobody has begun."""
+def test_calm_readers_see_no_motion_unasked(browser: Browser) -> None:
+    """If less motion is asked for, a step to the next section jumps, and nothing moves that nobody has begun. At the end
+    of a film the button offers it again, and it begins at its start.
+    """
     with reader(browser, 1366, 768, reduced_motion="reduce") as page:
         page.locator("#start .next").click()
         assert abs(page.evaluate("document.getElementById('asks').getBoundingClientRect().top")) < 20
         assert page.evaluate("document.getAnimations().length") == 0
-
-
-def test_play_begins_again_at_the_end(browser: Browser) -> None:
-    """At the end of a film the button offers it again, and it begins at its start."""
-    with reader(browser, 1366, 768) as page:
-        slider = page.locator("#asks .time")
-        slider.fill("1000")
+        page.locator("#asks .time").fill("1000")
         expect(page.locator("#asks .play-words")).to_have_text("Play again")
         page.locator("#asks .play-film").click()
         expect(page.locator("#asks .play-words")).to_have_text("Pause")

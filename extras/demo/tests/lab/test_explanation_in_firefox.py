@@ -16,7 +16,7 @@ from tests.page import axe
 
 pytestmark = pytest.mark.needs("axe", "firefox")
 
-_SIZES = ALL_SIZES if THOROUGH else ((320, 640), (1366, 768))
+_SIZES = ALL_SIZES if THOROUGH else ((1366, 768),)
 _STEP_MS = 20
 _STEPS = 6
 _FILMS = [each for each in SECTIONS[:-1] if each != "bet"] if THOROUGH else ["start"]

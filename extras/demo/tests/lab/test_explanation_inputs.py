@@ -15,7 +15,7 @@ from priolab.extras.demo.tests.lab.reader import BUILT, act, drag, faults, point
 pytestmark = pytest.mark.usefixtures("chromium")
 
 _WINDOWS = ((390, 844), (1366, 768))
-_SEQUENCES = math.ceil(int(os.environ.get("PRIOLAB_SEQUENCES", "6")) / len(_WINDOWS))
+_SEQUENCES = math.ceil(int(os.environ.get("PRIOLAB_SEQUENCES", "4")) / len(_WINDOWS))
 """`make sequences` has more."""
 _INPUTS = 5
 _FILMS = SECTIONS[:-1]
