@@ -212,8 +212,8 @@ def test_the_live_page_opens_with_it(tmp_path: Path, browser: Browser) -> None:
 
 
 def test_calm_readers_see_no_motion_unasked(browser: Browser) -> None:
-    """If less motion is asked for, a step to the next section jumps, and nothing moves that nobody has begun. At its end
-    a film begins again at its start if its button is pressed.
+    """If less motion is asked for, a step to the next section jumps, and nothing moves that nobody has begun. At
+    its end a film begins again at its start if its button is pressed.
     """
     with reader(browser, 1366, 768, reduced_motion="reduce") as page:
         page.locator("#start .next").click()
