@@ -247,8 +247,9 @@ _DO: tuple[Callable[[Page, random.Random], None], ...] = (
 
 def test_no_film_under_other_knobs_in_random_sequences(made: MadeUp, browser: Browser) -> None:
     """In random sequences of knobs, arms, dragging, keys, taps, fingers that drag, swipe and scroll, bets, cancelling,
-    reloading, turning the window, a visit to the explanation and the browser's history, every film that is not dimmed has the knobs, the names and
-    the figures that the page asks for; on stage no dimmed film is seen; in the end every run is given up or shown.
+    reloading, turning the window, a visit to the explanation and the browser's history, every film that is not dimmed
+    has the knobs, the names and the figures that the page asks for; on stage no dimmed film is seen; in the end every
+    run is given up or shown.
     """
     made.failing = {"CC=reno"}
     chance = random.Random(20)
