@@ -230,12 +230,16 @@ def _wait(page: Page, chance: random.Random) -> None:
 
 
 def _explain(page: Page, _: random.Random) -> None:
-    """Goes to the explanation, and comes back."""
-    address = page.url.partition("?")[0]
-    navigate(page, lambda: page.goto(address))
-    page.wait_for_function(BUILT)
-    navigate(page, page.go_back)
-    until(page, _HAS_PANEL)
+    """Goes to the explanation, and comes back; the browser's history does not lead there."""
+    films = page.url
+    for address, there in ((films.partition("?")[0], BUILT), (films, _HAS_PANEL)):
+
+        def replace(address: str = address) -> None:
+            with page.expect_navigation():
+                page.evaluate("(address) => location.replace(address)", address)
+
+        navigate(page, replace)
+        until(page, there)
 
 
 _DO: tuple[Callable[[Page, random.Random], None], ...] = (
