@@ -29,6 +29,7 @@ from priolab.experiments.setup.extras import parts
 from setup import in_project, with_links
 
 _EXPLORE = "explore.html"
+_PREVIEW = re.compile(r'property="og:image" content="([\w-]+\.png)"')
 _PAGES = ("*.md", "docs/*.md", "docs/*/*.md")
 _MOVED = {
     "README.md": "index.md",
@@ -238,7 +239,12 @@ class _Sources:
         return inside if is_picture else f"{'part' if heading else 'whole'}:{inside}"
 
     def _html(self, file: Path, text: str) -> str:
-        """Returns the text of a page that is HTML already. file: its place. Its links out of docs/ are plain text."""
+        """Returns the text of a page that is HTML already. file: its place. Its links out of docs/ are plain text.
+
+        The picture that services show with a link to the page is copied beside it.
+        """
+        for name in _PREVIEW.findall(text):
+            shutil.copy(file.with_name(name), self.made / self._place(file.with_name(name)))
 
         def led(link: re.Match[str]) -> str:
             stays = self.root / "docs" in (file.parent / link["path"]).resolve().parents

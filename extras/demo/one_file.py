@@ -16,7 +16,7 @@ POLICY = (
 """The content security policy of such a file: it may fetch nothing."""
 
 _SCRIPT = re.compile(r'<script type="module" src="/page/([a-z_]+\.js)"></script>')
-_STYLE = re.compile(r'<link rel="stylesheet" href="/page/([a-z_/]+\.css)"( id="[a-z-]+")?>')
+_STYLE = re.compile(r'<link rel="stylesheet" href="/page/([a-z_/]+\.css)">')
 _COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:(?!\*/)[\s\S])*\*/)\n", re.MULTILINE)
 """A comment with lines of its own. Comments are a fifth of the page's modules."""
 _IMPORT = re.compile(r'(from |import |await import\()"(\.\.?/[a-z_./]+\.js)"')
@@ -51,7 +51,7 @@ def inlined(page: str, scripts: Sequence[str]) -> str:
     text = (PAGE / page).read_text()
     name = _SCRIPT.findall(text)
     assert len(name) == 1, page
-    text = _STYLE.sub(lambda sheet: f"<style{sheet[2] or ''}>{(PAGE / sheet[1]).read_text()}</style>", text)
+    text = _STYLE.sub(lambda sheet: f"<style>{(PAGE / sheet[1]).read_text()}</style>", text)
     inserted = {
         f'<script type="module" src="/page/{name[0]}"></script>': "\n    ".join(scripts),
         '<meta charset="utf-8">': '<meta charset="utf-8">\n    <meta http-equiv="Content-Security-Policy" '

@@ -5,6 +5,7 @@ shows other values as not recorded. The arms that this machine has run before ar
 """
 
 import base64
+import html
 import math
 import time
 from argparse import ArgumentParser, Namespace
@@ -13,10 +14,12 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from priolab.analysis.figures.picture import script
 from priolab.common.documents import check_document, write_document
 from priolab.common.errors import ScenarioError
+from priolab.common.home import ROOT
 from priolab.experiments.commands.console import Report
 from priolab.experiments.commands.options import add_words
 from priolab.experiments.execution.cli_request import run_values, split_words
@@ -53,6 +56,8 @@ EXPLAINED: Sequence[Mapping[str, str]] = (
 """The knobs of the arms that the explanation shows (page/explain/sections.js), besides those of the slider."""
 _MOST = 1000
 """The most combinations: the file has some 10 KB for each."""
+PREVIEW = "preview.png"
+"""The picture that services show with a link to the file. It lies beside the file."""
 _FIRST = "first.js"
 _INSTEAD = {"api.js": "published.js"}
 
@@ -83,6 +88,10 @@ def _do(options: Namespace, report: Report) -> None:
     recordings = recorded(given, run_settings, results, report)
     content = written(recordings, last).encode()
     write_document(target, content, _STEP)
+    picture = ROOT / "docs" / PREVIEW  # an installed package has none
+    if options.address and picture.exists():
+        write_document(target.with_name(PREVIEW), picture.read_bytes(), _STEP)
+        report.say(f"for those who share {options.address}: {target.with_name(PREVIEW)}; put it beside the file")
     report.say(f"{len(recordings.arms)} recordings, {len(content) / 10**6:.1f} MB: {target}", whole=True)
 
 
@@ -140,7 +149,18 @@ def written(recordings: Recordings, last: Mapping[str, Any]) -> str:
     offered = script({**choices_of(recordings), "closing": last})
     choices = f'<script type="application/json" id="choices">{offered}</script>'
     page = inlined("index.html", [import_map, choices, films, notes(), start])
-    return with_summary(page, recordings.arms)
+    return with_summary(_shared(page, last["address"]), recordings.arms)
+
+
+def _shared(page: str, address: str | None) -> str:
+    """Returns the page with its address and that of its picture: services that show links want whole addresses."""
+    if address is None:
+        return page
+    url, picture = (html.escape(each) for each in (address, urljoin(address, PREVIEW)))
+    return page.replace(
+        f'<meta property="og:image" content="{PREVIEW}">',
+        f'<meta property="og:image" content="{picture}">\n    <meta property="og:url" content="{url}">',
+    )
 
 
 def _rate(value: str) -> float:

@@ -4,7 +4,8 @@
 // again.
 
 import { make, set, show } from "./svg.js";
-import { LETTER } from "./words.js";
+import { drag } from "./drag.js";
+import { bytesOf, LETTER } from "./words.js";
 
 /** @typedef {{value: string, bytes: number}} Limit */
 /**
@@ -22,13 +23,6 @@ const COARSE = window.matchMedia("(pointer: coarse)");
 export const ROW = 1.8;
 /** What can be said beside it, if there is room. */
 const SAID = ["◂ drag it: the film goes back, and shows what changes", "◂ drag it, and see what changes", "◂ drag it"];
-
-/** Bytes of a value of LOWAT; none has no limit. Returns null for a value that is no number of bytes. @param {string} value */
-export function bytesOf(value) {
-  if (value === "none") return Infinity;
-  const found = /^(\d+)([KMG]?)$/.exec(value);
-  return found ? Number(found[1]) * 1024 ** ["", "K", "M", "G"].indexOf(found[2]) : null;
-}
 
 export class Grip {
   /**
@@ -131,33 +125,25 @@ export class Grip {
   _take(event) {
     const drawing = /** @type {SVGElement} */ (this.element).ownerSVGElement;
     if (!drawing || event.button) return;
-    event.preventDefault();
     const { left, width } = drawing.getBoundingClientRect();
     const factor = drawing.viewBox.baseVal.width / width;
     const all = this.limits.limits(this.arm);
     const begun = this.value;
     // The line keeps its distance from the finger that has taken it beside its middle.
     const beside = this._x(bytesOf(begun) ?? Infinity) - (event.clientX - left) * factor;
-    const follow = (/** @type {PointerEvent} */ { clientX, pointerId }) => {
-      if (pointerId !== event.pointerId) return;
+    const follow = (/** @type {number} */ clientX) => {
       this.film.rewind();
       const x = (clientX - left) * factor + beside;
       const far = (/** @type {Limit} */ { bytes }) => Math.abs(this._x(bytes) - x);
       this._move(all.reduce((best, each) => (far(each) < far(best) ? each : best), all[0])?.value);
     };
     this.limits.held = true;
-    const end = (/** @type {PointerEvent} */ { type, pointerId }) => {
-      if (pointerId !== event.pointerId) return;
-      document.removeEventListener("pointermove", follow);
-      for (const each of /** @type {const} */ (["pointerup", "pointercancel"])) document.removeEventListener(each, end);
+    drag(event, follow, (isLost) => {
       this.limits.held = false;
-      // A finger that scrolls the page moves nothing.
-      if (type === "pointercancel") this._move(begun);
+      if (isLost) this._move(begun);
       else this.film.rewind();
       this.film.goOn();
       /** @type {SVGElement | null} */ (document.querySelector(`.grip[data-arm="${this.arm}"]`))?.focus();
-    };
-    document.addEventListener("pointermove", follow);
-    for (const type of /** @type {const} */ (["pointerup", "pointercancel"])) document.addEventListener(type, end);
+    });
   }
 }

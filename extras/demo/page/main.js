@@ -5,7 +5,6 @@ import { Address } from "./address.js";
 import { choices, readShipped } from "./api.js";
 import { BothArms } from "./both_arms.js";
 import { closingSlide } from "./closing.js";
-import { bytesOf } from "./grip.js";
 import { onKeys, playerKeys } from "./keys.js";
 import { KnobChoice } from "./knob_choice.js";
 import { Blank, Leaving, remoteKeys, toggleFullScreen } from "./on_stage.js";
@@ -21,6 +20,7 @@ import { Talk } from "./talk.js";
 import { explaining, reachable, tips } from "./tip.js";
 import { followZoom, toggleTheme } from "./theme.js";
 import { Wishes } from "./wishes.js";
+import { bytesOf } from "./words.js";
 
 /** @typedef {import("./address.js").PageState} PageState */
 

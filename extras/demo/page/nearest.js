@@ -2,7 +2,7 @@
 // What a published file can compare: two recorded arms that differ in one knob. For a wish that it cannot show it has the
 // pair that comes nearest.
 
-import { bytesOf } from "./grip.js";
+import { bytesOf } from "./words.js";
 
 /** @typedef {import("./knob_choice.js").Knobs} Knobs */
 /** @typedef {import("./knob_choice.js").Asked} Asked */

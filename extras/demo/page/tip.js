@@ -1,15 +1,15 @@
 // @ts-check
 // Says what a word or a shape is: to a pointer that hovers over a word, to a finger that taps, and to the focus, which the
-// arrow keys lead from word to word. Where it helps, the film marks what is meant.
+// arrow keys lead from note to note. Where it helps, the film marks what is meant.
 
 import { sentenceOf } from "./glossary.js";
 import { element, set, write } from "./svg.js";
 
 /** @typedef {import("./glossary.js").Word} Word */
 
-const LASTS_MS = 6000;
 const HOVERS_MS = 200;
 const WORDS = "[data-said]";
+const NOTES = `${WORDS}[role="note"]`;
 
 /** What a word means in the drawing of its arm. @type {Partial<Record<Word, string>>} */
 const MARKED = {
@@ -70,7 +70,7 @@ export function reachable(place) {
 }
 
 /** Returns the nearest element that says something, and what it says. @param {EventTarget | null} target @returns {[Element, string] | null} */
-function said(target) {
+function nearest(target) {
   for (let each = target instanceof Element ? target : null; each; each = each.parentElement) {
     const title = [...each.children].find(({ tagName }) => tagName === "title")?.textContent;
     const text = each.getAttribute("data-said") ?? title;
@@ -79,35 +79,53 @@ function said(target) {
   return null;
 }
 
-/** Begins to say what is pointed at, tapped, or has the focus. */
-export function tips() {
+/** What a word means in the film of its arm. @param {Element} place */
+function inArm(place) {
+  const marked = MARKED[/** @type {Word} */ (place.getAttribute("data-word"))];
+  return marked ? place.closest(".arm")?.querySelectorAll(marked) : null;
+}
+
+/**
+ * Begins to say what is pointed at, tapped, or has the focus.
+ * @param {(place: Element) => Iterable<Element> | null | undefined} marked what to mark then
+ */
+export function tips(marked = inArm) {
   const tip = element("p", "tip");
   tip.setAttribute("role", "status");
   tip.hidden = true;
   document.body.append(tip);
   let timer = 0;
+  /** @type {Element | null} */
+  let said = null;
   const hide = () => {
     window.clearTimeout(timer);
     tip.hidden = true;
+    said = null;
     for (const each of document.querySelectorAll(".pointed")) each.classList.remove("pointed");
   };
   const show = (/** @type {[Element, string]} */ [place, text], /** @type {number} */ x, /** @type {number} */ y) => {
     hide();
+    said = place;
     write(tip, text);
     tip.hidden = false;
     const { width, height } = tip.getBoundingClientRect();
     const left = Math.max(4, Math.min(x - width / 2, window.innerWidth - width - 4));
     Object.assign(tip.style, { left: `${left}px`, top: `${y > height + 24 ? y - height - 20 : y + 24}px` });
-    const marked = MARKED[/** @type {Word} */ (place.getAttribute("data-word"))];
-    for (const each of (marked && place.closest(".arm")?.querySelectorAll(marked)) || []) each.classList.add("pointed");
+    for (const each of marked(place) ?? []) each.classList.add("pointed");
   };
-  for (const type of ["pointerdown", "keydown", "input", "scroll"]) document.addEventListener(type, hide, { capture: true });
+  const showAt = (/** @type {Element} */ place) => {
+    const { left, top, width } = place.getBoundingClientRect();
+    show([place, place.getAttribute("data-said") ?? ""], left + width / 2, top);
+  };
+  for (const type of ["pointerdown", "keydown", "input"]) document.addEventListener(type, hide, { capture: true });
+  // The focus may have scrolled the page.
+  document.addEventListener("scroll", () => (said && said === document.activeElement ? showAt(said) : hide()), { capture: true });
   document.addEventListener("click", (event) => {
     const { target, clientX, clientY, pointerType } = /** @type {PointerEvent} */ (event);
-    const found = pointerType === "touch" && said(target);
-    if (!found) return;
-    show(found, clientX, clientY);
-    timer = window.setTimeout(hide, LASTS_MS);
+    const word = target instanceof Element && target.closest(WORDS);
+    const found = pointerType === "touch" ? nearest(target) : null;
+    if (found) show(found, clientX, clientY);
+    else if (word) showAt(word);
   });
   document.addEventListener("pointerover", ({ target, clientX, clientY, pointerType }) => {
     const word = pointerType === "mouse" && target instanceof Element && target.closest(WORDS);
@@ -117,17 +135,20 @@ export function tips() {
   });
   document.addEventListener("pointerout", ({ pointerType }) => pointerType === "mouse" && hide());
   document.addEventListener("focusin", ({ target }) => {
-    if (!(target instanceof Element) || !target.matches(`${WORDS}:focus-visible`)) return;
-    const { left, top, width } = target.getBoundingClientRect();
-    show([target, target.getAttribute("data-said") ?? ""], left + width / 2, top);
+    if (target instanceof Element && target.matches(`${WORDS}:focus-visible`)) showAt(target);
   });
   document.addEventListener("focusout", hide);
   // Before the keys of the story.
   document.addEventListener("keydown", (event) => {
     const way = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     const at = document.activeElement;
-    if (!way || !at?.matches(WORDS)) return;
-    const seen = [...(at.closest(".arm, main") ?? document).querySelectorAll(WORDS)].filter((each) => each.checkVisibility({ visibilityProperty: true }));
+    if (!at?.matches(WORDS)) return;
+    if (at.matches('[role="button"]') && /^(Enter| )$/.test(event.key)) {
+      event.preventDefault();
+      showAt(at);
+    }
+    if (!way || !at.matches(NOTES)) return;
+    const seen = [...(at.closest(".arm, main") ?? document).querySelectorAll(NOTES)].filter((each) => each.checkVisibility({ visibilityProperty: true }));
     const next = seen[seen.indexOf(at) + way];
     event.preventDefault();
     event.stopImmediatePropagation();

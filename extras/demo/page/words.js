@@ -1,5 +1,12 @@
 // @ts-check
-// Formats numbers for people, as `priolab show` does.
+// Formats numbers for people, as `priolab show` does, and reads those of LOWAT.
+
+/** Bytes of a value of LOWAT; none has no limit. Returns null for a value that is no number of bytes. @param {string} value */
+export function bytesOf(value) {
+  if (value === "none") return Infinity;
+  const found = /^(\d+)([KMG]?)$/i.exec(value);
+  return found ? Number(found[1]) * 1024 ** ["", "K", "M", "G"].indexOf(found[2].toUpperCase()) : null;
+}
 
 /** @param {number | null} ms */
 export function seconds(ms) {

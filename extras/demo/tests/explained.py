@@ -20,6 +20,8 @@ SECTIONS = ("start", "asks", "places", "bet", "happened", "why", "line", "cost",
 ALL_SIZES = ((320, 640), (390, 844), (844, 390), (820, 1180), (1366, 768), (1920, 1080), (3840, 2160))
 THOROUGH = "PRIOLAB_SEQUENCES" in os.environ
 """True in `make sequences`, which takes its time."""
+SPEED = Path(__file__).with_name("lab") / "explanation_speed.js"
+"""What measures the page's speed in a browser."""
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "none": {"LOWAT": "none"},
     "price": {"LOWAT": "16384"},
@@ -104,6 +106,12 @@ def facts(shown: Mapping[str, Any], language: str) -> dict[str, str]:
         "packets": _number(Decimal(arm["scenario"]["queue_packets"]), "1", language),
         "wakeups": str(arm["loads"][-1]["cost"]["wakeups"]),
     }
+
+
+def tell_speed(browser: str, width: int, height: int, measured: str) -> None:
+    """Prints for `make sequences` what explanation_speed.js has measured: half a second and 50 frames are wanted."""
+    built_ms, frames = json.loads(measured)
+    print(f"{browser}, {width}x{height}: answers after {built_ms} ms, {frames} frames a second")
 
 
 def _line_at(arm: Mapping[str, Any]) -> float:

@@ -5,6 +5,8 @@ import { choices, recordings } from "../api.js";
 import { Refused } from "../seen.js";
 import { element, write } from "../svg.js";
 import { followZoom, toggleTheme } from "../theme.js";
+import { tips } from "../tip.js";
+import { bytesOf } from "../words.js";
 import { isCalm } from "../calm.js";
 import { placeOf, queryOf } from "./address.js";
 import { Recording } from "./facts.js";
@@ -12,7 +14,7 @@ import { Figure, LEAST_GAIN_MS } from "./figure.js";
 import { chosenLanguage, Language, LANGUAGES } from "./language.js";
 import { Line } from "./line.js";
 import { CHOICES, COMPARED, SECTIONS, WISHES } from "./sections.js";
-import { explainWords } from "./words.js";
+import { yours } from "./yours.js";
 
 /** @typedef {import("./facts.js").Fact} Fact */
 /** @typedef {import("./sections.js").Wish} Wish */
@@ -21,16 +23,8 @@ import { explainWords } from "./words.js";
 const NOTED_MS = 400;
 /** A bet that is off by less is a good one. */
 const CLOSE_MS = 250;
-const COMMANDS = ["make experiment LOWAT=131072", "make demo"];
 /** Without these recordings there is nothing to explain. @type {readonly Wish[]} */
 const NEEDED = ["none", "price"];
-
-/** @param {string} value of LOWAT; NaN if it is no number of bytes */
-function bytesOf(value) {
-  if (value === "none") return Infinity;
-  const found = /^(\d+)([KM]?)$/i.exec(value);
-  return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2 }[/** @type {"" | "K" | "M"} */ (found[2].toUpperCase())] : NaN;
-}
 
 /** True if a recording has these knobs; some knobs may have come since. @param {Recording} recording @param {Record<string, string>} wish @param {Record<string, string>} defaults */
 function isOf({ shown }, wish, defaults) {
@@ -56,15 +50,15 @@ class Explanation {
     this.bet = place.bet;
     this.when = CHOICES.find((each) => each === place.when && this.found(each)) ?? CHOICES[0];
     const wanted = bytesOf(place.line || "none");
-    const near = (/** @type {Recording} */ { limit }) => (limit === wanted ? 0 : Math.abs(Math.min(limit, 2 ** 31) - (Number.isNaN(wanted) ? 2 ** 31 : wanted)));
+    const near = (/** @type {Recording} */ { limit }) => (limit === wanted ? 0 : Math.abs(Math.min(limit, 2 ** 31) - (wanted ?? 2 ** 31)));
     this.line = this.stops.reduce((best, each) => (near(each) < near(best) ? each : best), this.stops[0]);
     this.notice = place.line && this.line.limit !== wanted ? place.line : "";
     this.view = SECTIONS.some(({ id }) => id === place.at) || place.at === "yours" ? place.at : "";
     this.opened = place.tMs;
     this.isGiven = Boolean(place.lang);
     this.build();
-    explainWords(article, () => this.language.strings.words);
-    window.addEventListener("scroll", () => this._scrolled(), { passive: true });
+    tips((place) => place.closest("section")?.querySelectorAll(`.of-${CSS.escape(place.getAttribute("data-word") ?? "")}`));
+    window.addEventListener("scroll", () => this.note(), { passive: true });
     if (this.view) this.go(this.view, false);
   }
 
@@ -79,11 +73,10 @@ class Explanation {
     document.documentElement.lang = code;
     document.title = strings.sections.start.title;
     this.figures.clear();
-    this.saying = this.article.querySelector(".saying");
-    const nodes = [this._bar(), ...SECTIONS.map((section) => this._section(section)), this._yours()];
-    this.article.replaceChildren(...nodes, ...(this.saying ? [this.saying] : []));
+    this.article.replaceChildren(this._bar(), ...SECTIONS.map((section) => this._section(section)), yours(this.language, this.about));
     for (const section of SECTIONS) this.refresh(section);
     this.article.classList.add("built");
+    performance.mark("built");
   }
 
   _bar() {
@@ -321,68 +314,6 @@ class Explanation {
     return [];
   }
 
-  _yours() {
-    const { strings } = this.language;
-    const own = strings.sections.yours;
-    const place = element("section", "part of-yours");
-    place.id = "yours";
-    const title = element("h2", "", own.title);
-    title.id = "title-of-yours";
-    title.tabIndex = -1;
-    place.setAttribute("aria-labelledby", title.id);
-    const words = element("div", "words");
-    words.append(...own.text.map((text) => this._said("p", text, "told")), this._code([own.code]));
-    const steps = element("ol", "");
-    steps.append(...own.steps.map((text) => this._said("li", text)));
-    const doors = element("div", "doors");
-    doors.append(this._door(own.explore, own.exploreText, "?explore"), this._door(own.talk, own.talkText, "?step=1"));
-    const run = element("div", "door");
-    run.append(element("h3", "", own.run), this._said("p", own.runText), this._code(COMMANDS));
-    doors.append(run);
-    words.append(steps);
-    place.append(title, words, element("h2", "doors-title", own.doors), doors);
-    const facts = Object.entries(this.about);
-    if (facts.length) {
-      const fold = element("details", "about");
-      fold.append(element("summary", "", own.about), element("p", "", own.aboutText));
-      const list = element("dl", "");
-      for (const [name, text] of facts) list.append(element("dt", "", name), element("dd", "", text));
-      fold.append(list);
-      place.append(fold);
-    }
-    return place;
-  }
-
-  /** A text without facts. @param {string} tag @param {string} text @param {string} [name] */
-  _said(tag, text, name = "") {
-    const said = element(tag, name);
-    said.append(...this.language.nodes(text, {}));
-    return said;
-  }
-
-  /** Lines of a shell, which break after a sign of their names if they must. @param {readonly string[]} lines */
-  _code(lines) {
-    const block = element("pre", "");
-    block.tabIndex = 0;
-    const code = element("code", "");
-    lines.forEach((line, index) => {
-      for (const part of `${index ? "\n" : ""}${line}`.split(/(?<=[_=.])/)) code.append(part, element("wbr", ""));
-    });
-    block.append(code);
-    return block;
-  }
-
-  /** @param {string} name @param {string} text @param {string} href */
-  _door(name, text, href) {
-    const door = element("div", "door");
-    const title = element("h3", "");
-    const link = /** @type {HTMLAnchorElement} */ (element("a", "", name));
-    link.href = href;
-    title.append(link);
-    door.append(title, element("p", "", text));
-    return door;
-  }
-
   /** @param {string} id @param {boolean} [focused] */
   go(id, focused = true) {
     const place = document.getElementById(id);
@@ -403,10 +334,6 @@ class Explanation {
   queryAt(at) {
     const tMs = this.figures.get(at)?.tMs ?? null;
     return queryOf({ lang: this.isGiven ? this.language.code : "", line: this.line === this.stops[0] ? "" : this.line.shown.knobs.LOWAT, bet: this.bet, when: this.when === CHOICES[0] ? "" : this.when, at, tMs });
-  }
-
-  _scrolled() {
-    this.note();
   }
 
   /** Writes the state into the address soon. */

@@ -70,12 +70,13 @@ export class Figure {
     this.bet = /** @type {number | null} */ (null);
     /** True if the figure is in the window, or near it; others are not drawn. */
     this.isNear = false;
-    new ResizeObserver(() => this.layOut()).observe(this.scene);
+    // The scene itself has no box in a flat window.
+    new ResizeObserver(() => this.layOut()).observe(this.way.element);
     const near = (/** @type {IntersectionObserverEntry} */ entry) => {
       this.isNear = entry.isIntersecting;
       this.layOut();
     };
-    new IntersectionObserver((entries) => near(entries[entries.length - 1]), { rootMargin: "60% 0px" }).observe(this.scene);
+    new IntersectionObserver((entries) => near(entries[entries.length - 1]), { rootMargin: "60% 0px" }).observe(this.way.element);
   }
 
   /**
@@ -172,7 +173,7 @@ export class Figure {
       if (seen) value.dataset.fact = name;
       else delete value.dataset.fact;
     }
-    this.map.dataset.word = this.tMs >= recording.facts.works.value ? "alive" : "dead";
+    language.worded(this.map, this.tMs >= recording.facts.works.value ? "alive" : "dead");
     this._caption();
     this._button();
   }

@@ -2,7 +2,7 @@
 // Chooses the language, formats numbers in it, and turns texts into nodes. In a text, {name} is a fact, {none.name} a fact
 // of the recording that is compared, and [key|words] are words that explain themselves when they are tapped.
 
-import { element } from "../svg.js";
+import { element, set } from "../svg.js";
 import { strings as de } from "./strings.de.js";
 import { strings as en } from "./strings.en.js";
 import { strings as ja } from "./strings.ja.js";
@@ -55,6 +55,12 @@ export class Language {
     return this.number(value, 0);
   }
 
+  /** Lets an element say what a word means. @template {HTMLElement} E @param {E} place @param {string} word */
+  worded(place, word) {
+    set(place, { "data-word": word, "data-said": this.strings.words[/** @type {"page"} */ (word)] });
+    return place;
+  }
+
   /**
    * Returns a text as nodes. Facts are in elements that name the fact and its recording.
    * @param {string} text @param {Record<string, Fact>} facts by names, or by a recording's word and name
@@ -73,10 +79,10 @@ export class Language {
         shown.dataset.fact = match[1];
         nodes.push(shown);
       } else {
-        const word = /** @type {HTMLButtonElement} */ (element("button", "word", match[3]));
-        word.type = "button";
-        word.dataset.word = match[2];
-        nodes.push(word);
+        // Not a button: its line could not break, and a full stop behind it might begin a line.
+        const word = element("span", "word", match[3]);
+        set(word, { role: "button", tabindex: 0 });
+        nodes.push(this.worded(word, match[2]));
       }
     }
     nodes.push(text.slice(last));

@@ -2,6 +2,7 @@
 // The line in the send buffer, which the reader drags by pointer or finger, or moves by keys, from one recorded value to
 // the next. It is an element of HTML above the drawing: browsers ignore `touch-action` on parts of an SVG.
 
+import { drag } from "../drag.js";
 import { element } from "../svg.js";
 
 /** @typedef {import("./facts.js").Recording} Recording */
@@ -53,20 +54,14 @@ export class Line {
   /** @param {PointerEvent} event */
   _take(event) {
     if (event.button) return;
-    event.preventDefault();
     this.element.focus({ preventScroll: true });
-    this.element.setPointerCapture(event.pointerId);
+    const begun = this.at;
     const { left, width } = this.way.places.buffer.track.getBoundingClientRect();
-    const follow = (/** @type {PointerEvent} */ { clientX }) => {
+    const follow = (/** @type {number} */ clientX) => {
       const bytes = ((clientX - left) / width) * this.way.full;
       const far = (/** @type {Recording} */ { limit }) => Math.abs(Math.min(limit, this.way.full) - bytes);
       this.go(this.stops.reduce((best, each, index) => (far(each) < far(this.stops[best]) ? index : best), 0));
     };
-    const end = () => {
-      this.element.removeEventListener("pointermove", follow);
-      for (const type of ["pointerup", "pointercancel"]) this.element.removeEventListener(type, end);
-    };
-    this.element.addEventListener("pointermove", follow);
-    for (const type of ["pointerup", "pointercancel"]) this.element.addEventListener(type, end);
+    drag(event, follow, (isLost) => isLost && this.go(begun));
   }
 }

@@ -23,7 +23,7 @@ export const strings = {
     pictureReady: "Bild bereit",
     ready: "Skript bereit",
     first: "Skript beginnt",
-    unsent: "des Bildes sind im Puffer vor dem Skript",
+    unsent: "Bild im Puffer, vor dem Skript",
     gain: "früher um",
   },
   legend: {

@@ -18,14 +18,14 @@ export const strings = {
   next: "Next: {title}",
   nearest: "There is no recording of “{wanted}”; the nearest one is shown.",
   unreadable: "This browser cannot show the recordings.",
-  places: { server: "server", buffer: "kernel's send buffer", link: "link, {rate}", browser: "your browser" },
+  places: { server: "server", buffer: "send buffer", link: "link, {rate}", browser: "your browser" },
   results: {
     picture: "picture complete",
     works: "map works",
     pictureReady: "picture ready",
     ready: "script ready",
     first: "script begins",
-    unsent: "of the picture are in the buffer before the script",
+    unsent: "picture in the buffer, before the script",
     gain: "sooner by",
   },
   legend: {

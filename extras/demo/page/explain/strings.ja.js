@@ -16,14 +16,14 @@ export const strings = {
   next: "次へ: {title}",
   nearest: "「{wanted}」の記録はありません。最も近い記録を表示しています。",
   unreadable: "このブラウザーは記録を表示できません。",
-  places: { server: "サーバー", buffer: "カーネルの送信バッファー", link: "回線 {rate}", browser: "あなたのブラウザー" },
+  places: { server: "サーバー", buffer: "送信バッファー", link: "回線 {rate}", browser: "ブラウザー" },
   results: {
     picture: "画像が完成",
     works: "地図が動く",
     pictureReady: "画像の準備完了",
     ready: "スクリプトの準備完了",
     first: "スクリプト到着開始",
-    unsent: "の画像がスクリプトの前にある",
+    unsent: "スクリプトより先にバッファーにある画像",
     gain: "早まった時間",
   },
   legend: {

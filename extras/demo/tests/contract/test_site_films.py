@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from priolab.extras.demo.publish import PREVIEW
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.tests.explained import SECTIONS
 from tools.site import build
@@ -14,12 +15,16 @@ pytestmark = pytest.mark.filterwarnings("ignore:'myst_parser:PendingDeprecationW
 
 
 def test_the_first_page_has_the_explanation(tmp_path: Path, browser: Browser) -> None:
-    """On a desktop the first page has the explanation. On a phone it links it, without loading it."""
+    """On a desktop the first page has the explanation. On a phone it links it, without loading it. Its picture for
+    previews lies beside it.
+    """
     (tmp_path / "docs").mkdir()
     (tmp_path / "README.md").write_text("# Lab\n\n[films](docs/explore.html)\n\nMore.\n")
     (tmp_path / "docs/README.md").write_text("# Documents\n")
-    shutil.copy(EXPLORE, tmp_path / "docs")
+    for file in (EXPLORE, EXPLORE.with_name(PREVIEW)):
+        shutil.copy(file, tmp_path / "docs")
     assert build(tmp_path, tmp_path / "site", "")
+    assert (tmp_path / "site" / PREVIEW).exists()
     with browser.new_page(viewport={"width": 1280, "height": 800}, offline=True) as visited:
         visited.goto((tmp_path / "site/index.html").as_uri())
         explained = visited.frame_locator("iframe.explore").locator("#explanation.built .film")

@@ -15,6 +15,7 @@ from playwright.sync_api import TimeoutError as Late
 from priolab.experiments.scenario.knobs import KNOBS, group_of, with_defaults
 from priolab.extras.demo.recorded import recorded
 from priolab.extras.demo.story import closing, joined, steps
+from priolab.extras.demo.tests.lab.reader import BUILT
 from priolab.extras.demo.tests.lab.stub_demo import MadeUp, made_up_demo
 from tests.support import waiting
 from tests.support.visits import (
@@ -59,6 +60,18 @@ async () => {
 }
 """
 _TIME_IN_ADDRESS = "(ms) => Math.abs(Number(new URLSearchParams(location.search).get('t')) - ms) < 10"
+_STAYS = """
+const stay = (event) => event.target.closest("#to-explanation") && event.stopImmediatePropagation();
+document.addEventListener("click", stay, true);
+"""
+"""Whoever taps anywhere must not leave the films unasked: `_explain` does."""
+_LAST_GRIP = """
+() => {
+  const seen = (each) => each.checkVisibility({ visibilityProperty: true });
+  const box = [...document.querySelectorAll(".grip")].filter(seen).at(-1)?.getBoundingClientRect();
+  return box ? [box.left + box.width / 2, box.top + box.height / 2].map(Math.round) : null;
+}
+"""
 _SELDOM = """
 window.requestAnimationFrame = (draw) => setTimeout(() => draw(performance.now()), 100);
 window.cancelAnimationFrame = clearTimeout;
@@ -168,9 +181,8 @@ def _finger(page: Page, chance: random.Random) -> None:
     size = page.viewport_size
     assert size
     x, y = chance.randrange(size["width"]), chance.randrange(size["height"])
-    grips = page.locator(".grip").locator("visible=true")
-    if chance.random() < _ON_THE_LINE and (box := grips.last.bounding_box() if grips.count() else None):
-        x, y = int(box["x"] + box["width"] / 2), int(box["y"] + box["height"] / 2)
+    if chance.random() < _ON_THE_LINE:
+        x, y = page.evaluate(_LAST_GRIP) or (x, y)
     dx, dy = chance.choice(((40, 0), (-40, 0), (0, 40), (0, -40), (30, 10)))
     session = page.context.new_cdp_session(page)
     for step in range(4):
@@ -217,22 +229,36 @@ def _wait(page: Page, chance: random.Random) -> None:
     page.wait_for_timeout(chance.randrange(120))
 
 
+def _explain(page: Page, _: random.Random) -> None:
+    """Goes to the explanation, and comes back; the browser's history does not lead there."""
+    films = page.url
+    for address, there in ((films.partition("?")[0], BUILT), (films, _HAS_PANEL)):
+
+        def replace(address: str = address) -> None:
+            with page.expect_navigation():
+                page.evaluate("(address) => location.replace(address)", address)
+
+        navigate(page, replace)
+        until(page, there)
+
+
 _DO: tuple[Callable[[Page, random.Random], None], ...] = (
     *(_select, _select, _select, _slide, _slide, _drag, _arms, _arms, _cancel, _history, _history),
     *(_reload, _key, _key, _key, _instead, _wait, _line, _line, _bet, _touch, _turn, _own),
-    *(_finger, _finger, _touch, _switch),
+    *(_finger, _finger, _touch, _switch, _explain),
 )
 
 
 def test_no_film_under_other_knobs_in_random_sequences(made: MadeUp, browser: Browser) -> None:
     """In random sequences of knobs, arms, dragging, keys, taps, fingers that drag, swipe and scroll, bets, cancelling,
-    reloading, turning the window and the browser's history, every film that is not dimmed has the knobs, the names and
-    the figures that the page asks for; on stage no dimmed film is seen; in the end every run is given up or shown.
+    reloading, turning the window, a visit to the explanation and the browser's history, every film that is not dimmed
+    has the knobs, the names and the figures that the page asks for; on stage no dimmed film is seen; in the end every
+    run is given up or shown.
     """
     made.failing = {"CC=reno"}
     chance = random.Random(20)
     with browser.new_context(viewport={"width": 1280, "height": 720}, has_touch=True) as context:
-        context.add_init_script(_SELDOM)
+        context.add_init_script(_SELDOM + _STAYS)
         context.add_init_script(f"{_CHECKER.strip()}\n(check)({_story()})")
         page = context.new_page()
         faults: list[str] = []

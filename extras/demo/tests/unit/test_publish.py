@@ -1,5 +1,7 @@
 """Published files: what is in them, and that docs/explore.html is what the code makes of the recordings in the tree."""
 
+import html
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -11,7 +13,7 @@ from priolab.experiments.run.fabrics import FABRICS
 from priolab.extras.demo import publish
 from priolab.extras.demo.choices import LOWATS
 from priolab.extras.demo.finale import finale
-from priolab.extras.demo.publish import choices_of, combinations, written
+from priolab.extras.demo.publish import PREVIEW, choices_of, combinations, written
 from priolab.extras.demo.recorded import Recordings, in_tree
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.story import steps
@@ -21,6 +23,21 @@ def test_explore_is_what_the_code_makes() -> None:
     """The page in the tree has the bytes that `make explore` writes, and can be sent to anybody."""
     assert EXPLORE.read_text() == written(in_tree(), finale(None))
     assert EXPLORE.stat().st_size < 900_000
+
+
+@pytest.mark.parametrize(
+    "address", ["https://lab.example/talks/lab.html?lang=en&at=line", "https://lab.example/talks/"]
+)
+def test_a_shared_address_has_a_picture(address: str) -> None:
+    """With an address the file names it, and that of the picture beside it, as a whole. Without one it has a name."""
+    last = {**finale(None), "address": address}
+    tags = dict(re.findall(r'<meta property="og:(url|image)" content="([^"]+)">', written(in_tree(), last)))
+    assert {name: html.unescape(text) for name, text in tags.items()} == {
+        "url": address,
+        "image": f"https://lab.example/talks/{PREVIEW}",
+    }
+    assert EXPLORE.with_name(PREVIEW).exists()
+    assert f'<meta property="og:image" content="{PREVIEW}">' in EXPLORE.read_text()
 
 
 def test_what_explore_offers() -> None:
