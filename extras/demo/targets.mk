@@ -24,7 +24,7 @@ recorded: setup-demo ## record anew the films of docs/explore.html, two of which
 explore: setup ## make docs/explore.html anew from the films in the tree, after a change of the page
 	@.venv/bin/python -m priolab.extras.demo.recording
 
-sequences: ## try 500 random sequences of inputs on the demo's page, which may show no wrong film, and its sizes (some 20 minutes; RUNS=50: fewer)
+sequences: ## try 500 random sequences of inputs on the demo's page, which may show no wrong film, and its sizes (a quarter of an hour; RUNS=50: fewer)
 	@experiments/setup/setup.sh test TESTS=demo
 	@PRIOLAB_SEQUENCES=$(or $(RUNS),500) .venv/bin/pytest -q -rP extras/demo/tests/lab/test_demo_wishes.py \
 		extras/demo/tests/lab/test_explanation*.py -k "sequences or gets_through"

@@ -9,6 +9,9 @@ import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from priolab.experiments.setup.extras import extras
 from priolab.experiments.setup.setup_request import CORE as CORE
@@ -32,6 +35,12 @@ MISSING = " is missing: "
 def is_of_core(path: Path, room: str) -> bool:
     """True if the core's tests include this file of tests. room: the folder of tests that has it, such as "lab"."""
     return "extras" not in path.parts and (room != "lab" or path.name in _EXPERIMENTS)
+
+
+def values_to_test(request: pytest.FixtureRequest, parameter: str) -> frozenset[Any]:
+    """Returns the values of a parameter in all tests that are to run, for a fixture that prepares no others."""
+    items = (item for item in request.session.items if isinstance(item, pytest.Function) and hasattr(item, "callspec"))
+    return frozenset(item.callspec.params[parameter] for item in items if parameter in item.callspec.params)
 
 
 def parts() -> dict[str, tuple[str, ...]]:

@@ -21,7 +21,7 @@ ALL_SIZES = ((320, 640), (390, 844), (844, 390), (820, 1180), (1366, 768), (1920
 THOROUGH = "PRIOLAB_SEQUENCES" in os.environ
 """True in `make sequences`, which takes its time."""
 SPEED = Path(__file__).with_name("lab") / "explanation_speed.js"
-"""What measures the page's speed in a browser."""
+"""The function that measures the page's speed in a browser."""
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "none": {"LOWAT": "none"},
     "price": {"LOWAT": "16384"},

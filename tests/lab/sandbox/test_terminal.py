@@ -150,8 +150,11 @@ def test_keys_that_send_signals(tmp_path: Path) -> None:
     """
     with _session(tmp_path, *_SHELL) as session:
         session.reads(_PROMPT)
-        for endless in ("while :; do sleep 1; done", "yes", f"{sys.executable} -c 'while True: pass'"):
+        computing = f"{sys.executable} -c 'while True: pass'"
+        for endless in ("while :; do sleep 1; done", "yes", computing):
             session.type(f"{endless}\n")
+            if endless != computing:
+                session.reads("\n")
             time.sleep(3)
             session.type("\x03")
             session.reads(rf"\^C(?s:.*){_PROMPT}")

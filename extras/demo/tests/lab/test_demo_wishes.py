@@ -64,7 +64,7 @@ _STAYS = """
 const stay = (event) => event.target.closest("#to-explanation") && event.stopImmediatePropagation();
 document.addEventListener("click", stay, true);
 """
-"""Whoever taps anywhere must not leave the films unasked: `_explain` does."""
+"""Keeps a tap anywhere from leaving the films: `_explain` does that."""
 _LAST_GRIP = """
 () => {
   const seen = (each) => each.checkVisibility({ visibilityProperty: true });
@@ -250,7 +250,7 @@ _DO: tuple[Callable[[Page, random.Random], None], ...] = (
 
 
 _LEFT = "Execution context was destroyed"
-"""What the browser says of an input that meets a page which is just being left: nobody could have made it."""
+"""The browser's words for an input that meets a page which is just being left: nobody could have made it."""
 
 
 def test_no_film_under_other_knobs_in_random_sequences(made: MadeUp, browser: Browser) -> None:

@@ -20,11 +20,11 @@ _SEQUENCES = math.ceil(int(os.environ.get("PRIOLAB_SEQUENCES", "4")) / len(_WIND
 _INPUTS = 5
 _FILMS = SECTIONS[:-1]
 _ON_THE_WAY = ALL_SIZES[:-1] * 3 + ALL_SIZES[-1:]
-"""What the window is turned to; to draw the largest takes longest."""
+"""The sizes to which the window is turned; to draw the largest takes longest."""
 _CLOSE_DOORS = (
     "document.addEventListener('click', (event) => event.target.closest('a') && event.preventDefault(), true)"
 )
-"""Whoever taps anywhere must not leave the page unasked: `_door` does."""
+"""Keeps a tap anywhere from leaving the page: `_door` does that."""
 
 
 def _slide(page: Page, chance: random.Random) -> None:

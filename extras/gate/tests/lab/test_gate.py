@@ -14,6 +14,7 @@ from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.gates import NAMES, few_checks, gates
 from priolab.extras.gate.tests.front.scheduler import Fault
 from tests.support.lab import Lab, priolab_here
+from tests.support.selection import values_to_test
 
 _CHECKS = len(KINDS)
 
@@ -34,8 +35,8 @@ def found(
     """
     del guest
     folder = tmp_path_factory.mktemp("gate")
-    asked = {item.callspec.params.get("fault") for item in request.session.items if hasattr(item, "callspec")}
-    planted = [fault for fault in NAMES if fault in asked or fault in _QUOTED]
+    wanted = values_to_test(request, "fault") | _QUOTED
+    planted = [fault for fault in NAMES if fault in wanted]
     return dict(gates([Fault.NONE, *planted, Fault.DIES], folder, checks_of=few_checks))
 
 

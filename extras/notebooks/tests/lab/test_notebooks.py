@@ -21,6 +21,7 @@ from priolab.extras.notebooks.tests.notebooks import (
     to_be_stored,
 )
 from tests.support.lab import priolab_here
+from tests.support.selection import values_to_test
 from tests.support.shared_runs import Runs
 
 pytestmark = pytest.mark.usefixtures("guest")
@@ -53,8 +54,8 @@ def done(
 ) -> Mapping[Path, Notebook]:
     """Executes the notebooks that are to be tested, each with bets, and with the code of its answers."""
     assert results.parent.is_dir()
-    asked = {item.callspec.params.get("path") for item in request.session.items if hasattr(item, "callspec")}
-    chosen = [path for path in NOTEBOOKS if path in asked]
+    wanted = values_to_test(request, "path")
+    chosen = [path for path in NOTEBOOKS if path in wanted]
     notebooks = executed_together(chosen, tmp_path_factory.mktemp("notebooks"), _prepare)
     return dict(zip(chosen, notebooks, strict=True))
 
