@@ -130,7 +130,17 @@ class Direction:
 
     @classmethod
     def down(cls, link: Link, seed: int) -> Self:
-        """Returns the direction toward the client, to which all fields of the Link except delay_up apply."""
+        """Returns the direction toward the client."""
+        return cls._toward(link, f"down {seed}")
+
+    @classmethod
+    def up(cls, link: Link, seed: int) -> Self:
+        """Returns the direction toward the front."""
+        return cls._toward(link.reverse, f"up {seed}")
+
+    @classmethod
+    def _toward(cls, link: Link, seed: str) -> Self:
+        is_limited = link.rate_bit_s is not None or link.trace is not None
         return cls(
             rate_bit_s=link.rate_bit_s,
             delay_ns=link.delay_ns,
@@ -139,22 +149,9 @@ class Direction:
             burst_odds=link.burst_odds,
             reorder=link.reorder,
             trace=link.trace,
-            limit_packets=None if link.counts_bytes else link.queue_packets,
-            limit_bytes=link.queue_bytes,
-            seed=f"down {seed}",
-        )
-
-    @classmethod
-    def up(cls, link: Link, seed: int) -> Self:
-        """Returns the direction toward the front, which delays packets, and has the rate or trace of the Link."""
-        is_limited = link.trace_up is not None or link.rate_up_bit_s is not None
-        return cls(
-            rate_bit_s=link.rate_up_bit_s,
-            delay_ns=link.delay_up_ns,
-            trace=link.trace_up,
             limit_packets=link.queue_packets if is_limited and not link.counts_bytes else None,
-            limit_bytes=link.queue_up_bytes,
-            seed=f"up {seed}",
+            limit_bytes=link.queue_bytes,
+            seed=seed,
         )
 
     def arrive(self, now_ns: int, packet: bytes) -> None:

@@ -99,6 +99,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="TIME",
         help=f"the longest time on this machine's clock (default: {knobs.WALL_LIMIT_S:g}s; no limit with a terminal)",
     )
+    parser.add_argument(
+        "--at",
+        nargs=2,
+        metavar=("TIME", "EVENT"),
+        action="append",
+        default=[],
+        help="what happens at this time after the client's start: phone.LOSS=100%%, 'partition client server', 'heal',"
+        " 'kill server', ...; may be given several times",
+    )
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
     parser.add_argument("--both", action="store_true", help="print the output of all, each line with its host")
     parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
@@ -192,7 +201,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         ipv6=options.ipv6,
         terminal=size,
         visible=session.visible(options.read),
-    )
+    ).scheduled(options.at, knobs.of_way({}))
     return session.RunRequest(
         spec=spec,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),

@@ -12,6 +12,7 @@ from priolab.common.process.processes import Process, module, wait_until
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
+from priolab.netem.link_changer import LinkChanger
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.rate_limiter import changing, kernel_changes
 from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
@@ -67,6 +68,7 @@ class LinkNamespace:
         pid = None
         look: Look = no_look
         queues: QueueJournal | None = None
+        changer: LinkChanger | None = None
         begin: Callable[[int], object]
         with ExitStack() as stack:
             if shaper is Shaper.FERRY:
@@ -84,6 +86,8 @@ class LinkNamespace:
                 with self.place.entered():
                     queues = stack.enter_context(QueueJournal(stages(link, near, far), Qdiscs(), journal, interval_ns))
                     changes = _as_step(stack.enter_context)(kernel_changes(link, near, journal))
+                    if self.shapes.changes:
+                        changer = _as_step(stack.enter_context)(LinkChanger(link, near, far))
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
@@ -98,6 +102,7 @@ class LinkNamespace:
                 look=look,
                 begin=begin,
                 in_batches=queues,
+                changer=changer,
             )
 
     def _lead_ipv6(self, ways: str) -> None:
@@ -134,7 +139,7 @@ def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
         try:
             return act(given)
         except (OSError, RuntimeError) as error:
-            raise StepFailed("the rate steps of the link", str(error)) from error
+            raise StepFailed("a change of the link", str(error)) from error
 
     return acted
 
