@@ -162,7 +162,7 @@ class Link:
             raise LinkError("ECN", f"is off with qdisc {self.qdisc}, which marks no packets")
         if self.rate_steps:
             self._check_steps()
-        if Part.GATE in self.prepared | self.prepared_up and self.queue_packets < 2:
+        if Part.GATE in self.prepared | self.prepared_up and self.queue_packets < 2 and not self.counts_bytes:
             raise LinkError("QUEUE", "two or more packets with a rate that changes")
         if self.traced:
             self._check_fits_trace("TRACE" if self.trace is not None else "TRACE_UP")

@@ -1,36 +1,69 @@
-"""Gives netem's link other values while packets pass it."""
+"""Gives a link other values while packets pass it."""
 
-from contextlib import ExitStack
-from typing import Self
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, Self
 
-from priolab.netem import shaper
+from priolab.netem import control, shaper
 from priolab.netem.link import Link
 from priolab.netem.tc_session import TcSession
 
 
-class LinkChanger:
-    """Changes a link without the delay of starting tc. A context manager, which must be created in the link's place.
+class LinkChanger(Protocol):
+    """Changes a link. link: the link as it is."""
 
-    link: the link as it is. Raises OSError if tc is not installed, and RuntimeError if tc fails.
+    link: Link
+
+    def change(self, link: Link) -> None:
+        """Makes the link another one of the same `links_over_time`. Raises OSError and RuntimeError."""
+
+
+class FerryChanger:
+    """Changes a ferry's link. link: the link as it is."""
+
+    def __init__(self, link: Link, path: Path) -> None:
+        """path: the path of the socket at which the ferry listens for the begin of the load."""
+        self.link = link
+        self._path = path
+
+    def change(self, link: Link) -> None:
+        """Makes the link another one. Raises OSError."""
+        values = replace(link, trace=None, trace_up=None, rate_steps=())
+        control.tell(self._path, json.dumps(values.as_document()))
+        self.link = link
+
+
+class NetemChanger:
+    """Changes a link of netem. A context manager. link: the link as it is.
+
+    The first change starts a tc that stays: one that ran before would draw random numbers of the kernel, so that
+    programs would get others than without any change.
     """
 
-    def __init__(self, link: Link, to_client: str, to_front: str) -> None:
-        """link: the first of `links_over_time` (netem/later_links.py)."""
+    def __init__(
+        self, link: Link, to_client: str, to_front: str, entered: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """link: the first of `links_over_time` (netem/later_links.py). entered: moves this thread to its place."""
         self.link = link
         self._devices = to_client, to_front
-        with ExitStack() as stack:
-            self._tc = stack.enter_context(TcSession(to_client))
-            self._tc.tell([])  # waits some milliseconds until tc has started
-            self._stack = stack.pop_all()
+        self._entered = entered
+        self._tc: TcSession | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        if self._tc is not None:
+            self._tc.__exit__()
 
     def change(self, link: Link) -> None:
-        """Makes the link another one of the same `links_over_time`."""
+        """Makes the link another one of the same `links_over_time`. Raises OSError without tc, and RuntimeError."""
         if commands := shaper.later(self.link, link, *self._devices):
+            if self._tc is None:
+                with self._entered():
+                    self._tc = TcSession(self._devices[0])
             self._tc.tell(commands)
         self.link = link

@@ -122,10 +122,6 @@ def lack_of(shaper: Shaper, link: Link, *, netem_counts_bytes: bool = False) -> 
     """
     if shaper is Shaper.FERRY and link.qdisc is not Qdisc.FIFO:
         return f"the ferry has only the queueing discipline fifo, not {link.qdisc}"
-    if shaper is Shaper.FERRY and (link.prepared or link.prepared_up):
-        return "the ferry's link keeps its values"
-    if shaper is Shaper.FERRY and (link.duplicate or link.duplicate_up or link.corrupt or link.corrupt_up):
-        return "the ferry neither doubles packets nor corrupts them"
     return _lack_of_netem(link, counts_bytes=netem_counts_bytes) if shaper is Shaper.NETEM else None
 
 

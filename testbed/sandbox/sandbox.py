@@ -209,6 +209,11 @@ class Sandbox:
         self._spec = replace(self._spec, server=host.command or None, links=links)
         return self
 
+    def at(self, time: str, event: str) -> Self:
+        """Makes an event happen at a time in each later run (`--at`), such as "5s", "phone.LOSS=100%"."""
+        self._schedule = (*self._schedule, (time, event))
+        return self
+
     def run(
         self,
         client: Command,

@@ -12,11 +12,10 @@ import difflib
 import shlex
 import signal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
-from priolab.common.amounts import plain
 from priolab.common.errors import ScenarioError, Unfit
 from priolab.netem import units
 from priolab.netem.later_links import links_over_time
@@ -169,6 +168,11 @@ _USAGE: Mapping[Verb, str] = {
 }
 
 
+def _seconds(time_ns: int) -> str:
+    """Formats a time in seconds, all digits that it has."""
+    return "{}.{:09}".format(*divmod(time_ns, _NS)).rstrip("0").rstrip(".")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Step:
     """An event at its time. text: the event as it was given; empty for one that was not given as a text."""
@@ -188,7 +192,7 @@ class Step:
     @property
     def shown(self) -> str:
         """Time and event in words that `--at` takes."""
-        return f"{plain(self.at_ns / _NS, 9)}s {self.text or self.event}"
+        return f"{_seconds(self.at_ns)}s {self.text or self.event}"
 
 
 def parsed_event(text: str, where: str = AT) -> Event:
@@ -297,7 +301,7 @@ def check(steps: Sequence[Step], programs: Mapping[str, bool], limit_ns: int, wh
                 told = f"{near[0]}; " if near else ""
                 raise ScenarioError(where, step.shown, f"{told}the hosts {', '.join(programs)}")
         if step.at_ns >= limit_ns:
-            raise ScenarioError(where, step.shown, f"times before the client's longest, {plain(limit_ns / _NS, 9)}s")
+            raise ScenarioError(where, step.shown, f"times before the client's longest, {_seconds(limit_ns)}s")
         if (allowed := state.lack(step.event, programs)) is not None:
             raise ScenarioError(where, step.shown, allowed)
 
@@ -368,7 +372,7 @@ class LinksOverTime:
 
 
 def links_of(steps: Sequence[Step], knobs: Mapping[str, Mapping[str, str]], where: str = AT) -> LinksOverTime:
-    """Returns the links that the steps change. knobs: those at the beginning, by hosts; none for a host without a link.
+    """Returns the links that the steps change. knobs: those at the beginning, by hosts, but for hosts without a link.
 
     A host whose link keeps its values, whatever the steps say, is left out. Raises ScenarioError.
     """
@@ -377,7 +381,9 @@ def links_of(steps: Sequence[Step], knobs: Mapping[str, Mapping[str, str]], wher
     for number, step in enumerate(steps):
         try:
             for host, values in _changed(step.event, texts, knobs).items():
-                texts[host], found[host][number] = values, way_from(values).link
+                before, after = [*found[host].values()][-1], way_from(values).link
+                texts[host] = values
+                found[host][number] = after if _sets_queue(step.event) else _with_queue(after, before)
         except ScenarioError as error:
             raise Unfit(f"{where} {step.shown}: {error}") from None
     first, later = {}, [dict[str, Link]() for _ in steps]
@@ -394,12 +400,27 @@ def links_of(steps: Sequence[Step], knobs: Mapping[str, Mapping[str, str]], wher
     return LinksOverTime(first=first, later=later)
 
 
+def _sets_queue(event: Event) -> bool:
+    return not isinstance(event, LinkChange) or event.knob in ("QUEUE", "QUEUE_UP")
+
+
+def _with_queue(link: Link, before: Link) -> Link:
+    """Returns a link whose queues hold as many bytes as before, whatever its rates and delays are."""
+    kept: dict[str, int | None] = {}
+    for size, packets in (("queue_bytes", "queue_packets"), ("queue_up_bytes", "queue_up_packets")):
+        if None not in (getattr(before, size), getattr(link, size)):
+            kept |= {size: getattr(before, size), packets: getattr(before, packets)}
+    if link.queue_bytes is None:
+        kept["queue_packets"] = before.queue_packets
+    return replace(link, **kept)  # type: ignore[arg-type]
+
+
 def _changed(
     event: Event, texts: Mapping[str, Mapping[str, str]], at_first: Mapping[str, Mapping[str, str]]
 ) -> Mapping[str, dict[str, str]]:
     """Returns the knobs of the links that an event changes."""
     match event:
-        case LinkChange():
+        case LinkChange() if event.host in texts:
             return {event.host: layered(texts[event.host], with_profile({event.knob: event.value}))}
         case HostEvent(verb=Verb.HEAL, hosts=hosts) if len(hosts) < 2:
             return {host: dict(of) for host, of in at_first.items() if not hosts or host in hosts}

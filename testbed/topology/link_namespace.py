@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -12,7 +12,8 @@ from priolab.common.process.processes import Process, module, wait_until
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
-from priolab.netem.link_changer import LinkChanger
+from priolab.netem.link import Part
+from priolab.netem.link_changer import FerryChanger, LinkChanger, NetemChanger
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.rate_limiter import changing, kernel_changes
 from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
@@ -57,6 +58,10 @@ class LinkNamespace:
         shaper, lack = chosen(shaper, link, self._lack_of_netem, self.usual, netem_counts_bytes=in_bytes)
         if refusal := lack_of(shaper, link, netem_counts_bytes=in_bytes):
             raise Unavailable(f"SHAPER={shaper}", refusal, lack or "use SHAPER=auto")
+        if shaper is Shaper.FERRY and self.shapes.changes:
+            link = replace(
+                link, prepared=link.prepared | {Part.DELAY_LINE}, prepared_up=link.prepared_up | {Part.DELAY_LINE}
+            )
         made = commands(shaper, link, near, far)
         self.place.run_all(made)
         if self.ipv6 and (ways := tc.ways(made)):
@@ -78,6 +83,7 @@ class LinkNamespace:
                     link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self.ask, ipv6=self.ipv6
                 )
                 begin = _as_step(partial(tell_begin, order.begin))
+                changer = FerryChanger(link, order.begin) if self.shapes.changes else None
                 ferry = stack.enter_context(self._start_ferry(order.to_json(), folder))
                 check_alive, pid = ferry.check_alive, ferry.pid
             else:
@@ -87,7 +93,7 @@ class LinkNamespace:
                     queues = stack.enter_context(QueueJournal(stages(link, near, far), Qdiscs(), journal, interval_ns))
                     changes = _as_step(stack.enter_context)(kernel_changes(link, near, journal))
                     if self.shapes.changes:
-                        changer = _as_step(stack.enter_context)(LinkChanger(link, near, far))
+                        changer = stack.enter_context(NetemChanger(link, near, far, self.place.entered))
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
