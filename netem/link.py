@@ -117,6 +117,8 @@ class Link:
     duplicate, corrupt: the fractions of packets that arrive twice, and with a wrong bit.
     queue_up_packets: as queue_packets, for the bottleneck toward the front; None if it holds as many. The fields whose
     names end in _up otherwise are those toward the front, each as the field of this name toward the client.
+    mtu_bytes: the largest IP packet of both directions; None for 1500. mtu_silent: True if senders of larger ones are
+    not told.
     prepared, prepared_up: the parts that the link has from its beginning for later values (netem/later_links.py).
     """
 
@@ -145,6 +147,8 @@ class Link:
     duplicate_up: float = 0.0
     corrupt: float = 0.0
     corrupt_up: float = 0.0
+    mtu_bytes: int | None = None
+    mtu_silent: bool = False
     prepared: frozenset[Part] = frozenset()
     prepared_up: frozenset[Part] = frozenset()
 

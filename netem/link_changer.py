@@ -13,9 +13,11 @@ from priolab.netem.tc_session import TcSession
 
 
 class LinkChanger(Protocol):
-    """Changes a link. link: the link as it is."""
+    """Changes a link."""
 
-    link: Link
+    @property
+    def link(self) -> Link:
+        """The link as it is."""
 
     def change(self, link: Link) -> None:
         """Makes the link another one of the same `links_over_time`. Raises OSError and RuntimeError."""

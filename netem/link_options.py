@@ -12,8 +12,8 @@ from priolab.common import trace
 from priolab.common.trace import Trace
 from priolab.netem import queue_size, units
 from priolab.netem.link import Link, Qdisc, RateStep, check_steps
-from priolab.netem.link_ranges import RANGES, UP
-from priolab.netem.parsers import one_or
+from priolab.netem.link_ranges import LEAST_MTU, MOST_MTU, RANGES, UP
+from priolab.netem.parsers import one_or, whole
 from priolab.netem.queue_size import QueueSize
 
 _SHORTEST_DELAY_NS = 1000
@@ -275,7 +275,24 @@ def _from_host(name: str) -> LinkOption:
 
 
 HOST_LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
-    {**_TOWARD_HOST, **{f"{name}_UP": _from_host(name) for name in _WITH_UP}}
+    {
+        **_TOWARD_HOST,
+        **{f"{name}_UP": _from_host(name) for name in _WITH_UP},
+        "MTU": LinkOption(
+            field="mtu_bytes",
+            default="none",
+            parse=one_or("none", whole(LEAST_MTU, MOST_MTU)),
+            allowed=f"{LEAST_MTU} to {MOST_MTU} bytes of an IP packet, or none",
+            meaning="the largest packet of both directions; the sender of a larger one is told",
+        ),
+        "MTU_SILENT": LinkOption(
+            field="mtu_silent",
+            default="off",
+            parse=_on,
+            allowed="on or off",
+            meaning="on: the sender of a packet that is larger than MTU is not told, a black hole",
+        ),
+    }
 )
 """The knobs of the link of a sandbox's host: those of an experiment's link, and further ones."""
 

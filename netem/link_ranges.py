@@ -36,6 +36,9 @@ class Range:
             raise self.error
 
 
+LEAST_MTU, MOST_MTU = 576, 1500
+"""The range of MTU: a host need not take larger packets than the first (RFC 791); devices have the second."""
+
 MOST_PACKETS = 100_000
 """The longest queue in packets. In bytes it is as many full-size packets."""
 
@@ -74,6 +77,10 @@ _DOWN: Mapping[str, Range] = {
 }
 
 RANGES: Mapping[str, Range] = MappingProxyType(
-    {**_DOWN, **{UP[name]: replace(each, knob=f"{each.knob}_UP") for name, each in _DOWN.items()}}
+    {
+        **_DOWN,
+        **{UP[name]: replace(each, knob=f"{each.knob}_UP") for name, each in _DOWN.items()},
+        "mtu_bytes": Range("MTU", LEAST_MTU, MOST_MTU, f"are {LEAST_MTU} to {MOST_MTU} bytes"),
+    }
 )
 """The ranges by the fields of Link."""

@@ -12,7 +12,7 @@ from priolab.common.process.processes import Process, module, wait_until
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
-from priolab.netem.link import Part
+from priolab.netem.link import Link, Part
 from priolab.netem.link_changer import FerryChanger, LinkChanger, NetemChanger
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.rate_limiter import changing, kernel_changes
@@ -68,6 +68,7 @@ class LinkNamespace:
             self._lead_ipv6(ways)
         for name, value in sysctls(shaper, link).items():
             self.place.write_sysctl(name, value)
+        self._set_mtu(Link(rate_bit_s=None, delay_ns=0), link)
         journal = folder / "queue.jsonl"
         check_alive: Callable[[], None] = _nothing_to_check
         pid = None
@@ -108,7 +109,7 @@ class LinkNamespace:
                 look=look,
                 begin=begin,
                 in_batches=queues,
-                changer=changer,
+                changer=None if changer is None else _Changer(changer, self._set_mtu),
             )
 
     def _lead_ipv6(self, ways: str) -> None:
@@ -119,6 +120,19 @@ class LinkNamespace:
             reason = "the kernel has no policy routing of IPv6, which these knobs need (CONFIG_IPV6_MULTIPLE_TABLES)"
             raise Unavailable("IPv6 with QDISC, RATE_STEPS, REORDER or TRACE", reason, "use FABRIC=virtual") from error
         self.place.run(["ip", "-6", "-batch", "-"], ways)
+
+    def _set_mtu(self, before: Link, after: Link) -> None:
+        """Limits the packets that the link's place forwards. Raises StepFailed."""
+        families = {"-4": "icmp", **({"-6": "ipv6-icmp"} if self.ipv6 else {})}
+        limits = [("mtu", "lock", str(link.mtu_bytes)) if link.mtu_bytes else () for link in (before, after)]
+        for family in families if limits[0] != limits[1] else ():
+            for device in (self.shapes.near, self.shapes.far):
+                for route in self.place.run(("ip", family, "route", "show", "dev", device)).splitlines():
+                    words = route.replace(" ".join(limits[0]), "").split() if limits[0] else route.split()
+                    self.place.run(("ip", family, "route", "change", *words, "dev", device, *limits[1]))
+        for family, protocol in families.items() if before.mtu_silent != after.mtu_silent else ():
+            rule = ("iif", "lo", "ipproto", protocol, "pref", "1", "blackhole")
+            self.place.run(("ip", family, "rule", "add" if after.mtu_silent else "del", *rule))
 
     @contextmanager
     def _start_ferry(self, order: str, folder: Path) -> Iterator[Process]:
@@ -136,6 +150,25 @@ class LinkNamespace:
         except StepFailed as error:
             return lack_of_netem(error.reason)
         return None
+
+
+class _Changer:
+    """Changes a link, and the limit of its packets."""
+
+    def __init__(self, shaped: LinkChanger, set_mtu: Callable[[Link, Link], None]) -> None:
+        self._shaped = shaped
+        self._set_mtu = set_mtu
+
+    @property
+    def link(self) -> Link:
+        """The link as it is."""
+        return self._shaped.link
+
+    def change(self, link: Link) -> None:
+        """Makes the link another one."""
+        before = self.link
+        self._shaped.change(link)
+        self._set_mtu(before, link)
 
 
 def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:

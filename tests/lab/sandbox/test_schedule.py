@@ -3,6 +3,7 @@
 The client sends a packet each ten milliseconds, and the server sends each back. Events happen between two packets.
 """
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -234,6 +235,51 @@ def _model(states: list[dict[str, float]]) -> dict[int, float]:
         if back_ms < 10 * _PACKETS:
             found[number] = back_ms - sent_ms
     return found
+
+
+_BULK = """
+import socket, sys, time
+dual = socket.has_dualstack_ipv6()
+if sys.argv[1] == "serve":
+    family = socket.AF_INET6 if dual else socket.AF_INET
+    connection, _ = socket.create_server(("", 80), family=family, dualstack_ipv6=dual).accept()
+    while connection.recv(1):
+        connection.sendall(bytes(20_000))
+else:
+    begun = time.monotonic()
+    connection = socket.create_connection((sys.argv[2], 80))
+    for number in range(4):
+        connection.send(b"?")
+        data = connection.recv(20_000, socket.MSG_WAITALL)
+        print(len(data), round(1000 * (time.monotonic() - begun)), flush=True)
+        time.sleep(max(0, begun + (number + 1) / 10 - time.monotonic()))
+"""
+
+
+@pytest.mark.parametrize("server", ["198.18.1.2", "2001:db8:18:1::2"])
+def test_the_largest_packet(here: Path, server: str) -> None:
+    """TCP sends smaller packets when it is told of the MTU; in a black hole it waits until the link heals."""
+    (here / "bulk.py").write_text(_BULK)
+    serve, get = [sys.executable, "bulk.py", "serve"], [sys.executable, "bulk.py", "get", server]
+
+    def came(*schedule: tuple[str, str]) -> tuple[list[int], int]:
+        """Return when the pieces were there, in ms, and the most bytes of an IP packet that arrived in the last."""
+        with Sandbox(server=serve, folder=here, DELAY="5ms", ipv6=True, fabric="virtual") as sandbox:
+            samples = here / "bulk.jsonl"
+            result = sandbox.run(get, schedule=schedule, samples=samples).check()
+        mss = [json.loads(line) for line in samples.read_text().splitlines()]
+        times = [line.split() for line in result.out.splitlines()]
+        assert {size for size, _ in times} == {"20000"}
+        return [int(at_ms) for _, at_ms in times], min(each["mss_bytes"] for each in mss if each["place"] == "server")
+
+    header = 52 if "." in server else 72
+    assert came() == ([15, 105, 205, 305], 1500 - header)
+    told = came(("150ms", "MTU=1300"))
+    assert told == ([15, 105, pytest.approx(205, abs=1), 305], 1300 - header)
+    silent = came(("150ms", "MTU=1300"), ("150ms", "MTU_SILENT=on"), ("250ms", "heal"))
+    assert silent[0][:2] == [15, 105]
+    assert silent[0][2] > 400
+    assert silent[1] == 1500 - header
 
 
 def test_programs(sandbox: Sandbox) -> None:
