@@ -55,6 +55,8 @@ class Events:
         match event:
             case LinkChange():
                 pass
+            case Partition(verb=Verb.HOLD):
+                self._cuts.hold(event.ways)
             case Partition():
                 self._cuts.part(event.ways)
             case Kill():
@@ -65,6 +67,8 @@ class Events:
                 time.clock_settime_ns(time.CLOCK_REALTIME, time.time_ns() + event.by_ns)
             case HostEvent(verb=Verb.HEAL):
                 self._cuts.heal(event.hosts)
+            case HostEvent(verb=Verb.RELEASE):
+                self._cuts.release(event.hosts)
             case HostEvent(verb=Verb.DOWN | Verb.UP, hosts=[host]):
                 self._cuts.set_down(host, down=event.verb is Verb.DOWN)
             case HostEvent(verb=Verb.RESTART, hosts=[host]):

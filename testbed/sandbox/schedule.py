@@ -43,6 +43,8 @@ class Verb(StrEnum):
 
     PARTITION = "partition"
     HEAL = "heal"
+    HOLD = "hold"
+    RELEASE = "release"
     DOWN = "down"
     UP = "up"
     KILL = "kill"
@@ -72,14 +74,18 @@ class LinkChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Partition:
-    """Packets from one host to another are dropped, and also those of the other direction, unless one_way is True."""
+    """Packets from one host to another are dropped, and also those of the other direction, unless one_way is True.
+
+    verb: PARTITION, or HOLD for packets that wait until they are released.
+    """
 
     one: str
     other: str
     one_way: bool = False
+    verb: Verb = Verb.PARTITION
 
     def __str__(self) -> str:
-        return f"{Verb.PARTITION} {self.one} {f'{_TO} ' if self.one_way else ''}{self.other}"
+        return f"{self.verb} {self.one} {f'{_TO} ' if self.one_way else ''}{self.other}"
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -96,9 +102,10 @@ class Partition:
 class HostEvent:
     """An event of hosts that its verb and their names describe.
 
-    heal: of no host for all, of one for its link and its partitions, of two for the partition between them. down, up:
-    packets to and from the host are dropped, and no longer. stop, continue: its programs stand still, and go on.
-    restart: its programs end by SIGKILL, and its command starts anew.
+    heal: of no host for all, of one for its link and its partitions, of two for the partition between them. release: of
+    packets that wait, by hosts in the same way. down, up: packets to and from the host are dropped, and no longer.
+    stop, continue: its programs stand still, and go on. restart: its programs end by SIGKILL, and its command starts
+    anew.
     """
 
     verb: Verb
@@ -157,6 +164,8 @@ _CLIENT = "client"
 _USAGE: Mapping[Verb, str] = {
     Verb.PARTITION: "partition A B, or partition A to B for one direction",
     Verb.HEAL: "heal, heal HOST, or heal A B",
+    Verb.HOLD: "hold A B, or hold A to B for one direction",
+    Verb.RELEASE: "release, release HOST, or release A B",
     Verb.DOWN: "down HOST",
     Verb.UP: "up HOST",
     Verb.KILL: "kill HOST, or kill HOST SIGNAL with a SIGNAL such as TERM",
@@ -225,13 +234,16 @@ def _link_change(word: str, text: str, where: str) -> Event:
     return LinkChange(host=host or _CLIENT, knob=knob, value=value)
 
 
-def _partition(words: Sequence[str]) -> Event | None:
-    match words:
-        case [one, other] if one != other:
-            return Partition(one=one, other=other)
-        case [one, between, other] if between == _TO and one != other:
-            return Partition(one=one, other=other, one_way=True)
-    return None
+def _between(verb: Verb) -> Callable[[Sequence[str]], Event | None]:
+    def read(words: Sequence[str]) -> Event | None:
+        match words:
+            case [one, other] if one != other:
+                return Partition(one=one, other=other, verb=verb)
+            case [one, between, other] if between == _TO and one != other:
+                return Partition(one=one, other=other, one_way=True, verb=verb)
+        return None
+
+    return read
 
 
 def _of_hosts(verb: Verb, numbers: Collection[int]) -> Callable[[Sequence[str]], Event | None]:
@@ -274,8 +286,8 @@ def _clock(words: Sequence[str]) -> Event | None:
 
 
 _READ: Mapping[Verb, Callable[[Sequence[str]], Event | None]] = {
-    Verb.PARTITION: _partition,
-    Verb.HEAL: _of_hosts(Verb.HEAL, (0, 1, 2)),
+    **{verb: _between(verb) for verb in (Verb.PARTITION, Verb.HOLD)},
+    **{verb: _of_hosts(verb, (0, 1, 2)) for verb in (Verb.HEAL, Verb.RELEASE)},
     Verb.KILL: _kill,
     Verb.RUN: _run,
     Verb.CLOCK: _clock,
@@ -311,6 +323,7 @@ class _State:
     """What the events so far have done, as far as it decides which ones can follow."""
 
     parted: set[tuple[str, str]] = field(default_factory=set)
+    held: set[tuple[str, str]] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
     down: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
@@ -321,8 +334,10 @@ class _State:
         match event:
             case LinkChange():
                 self.changed.add(event.host)
-            case Partition():
+            case Partition(verb=Verb.PARTITION):
                 self.parted |= {*event.ways}
+            case Partition():
+                self.held |= {*event.ways}
             case Run():
                 self.started.add(event.host)
             case Kill(host=host) | HostEvent(verb=Verb.RESTART | Verb.STOP, hosts=[host]):
@@ -353,6 +368,10 @@ class _State:
             case Verb.CONTINUE, [host]:
                 lack = None if host in self.stopped else f"stop {host} before"
                 self.stopped.discard(host)
+            case Verb.RELEASE, hosts:
+                released = {way for way in self.held if {*hosts} <= {*way}}
+                lack = None if released else "hold before"
+                self.held -= released
             case Verb.HEAL, hosts:
                 healed = {way for way in self.parted if {*hosts} <= {*way}}
                 changed = {host for host in self.changed if not hosts or [*hosts] == [host]}

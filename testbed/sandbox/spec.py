@@ -12,7 +12,7 @@ import msgspec
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
 from priolab.testbed.sandbox.keystrokes import Size
-from priolab.testbed.sandbox.schedule import AT, LinksOverTime, Step, check, links_of, schedule_of
+from priolab.testbed.sandbox.schedule import AT, HostEvent, LinksOverTime, Step, Verb, check, links_of, schedule_of
 from priolab.testbed.topology.end_words import Way, way_from
 
 CLIENT, SERVER = "client", "server"
@@ -116,6 +116,9 @@ class SandboxSpec:
         steps = schedule_of(given, where)
         programs = {name: name == CLIENT or name in self.companions for name in self.numbers}
         check(steps, programs, self.limit_ns, where)
+        for step in steps if self.terminal else ():
+            if step.event == HostEvent(verb=Verb.RESTART, hosts=(CLIENT,)):
+                raise ScenarioError(where, step.shown, "restart of another host; the client has a terminal")
         knobs = {name: self.links.get(name, bare) for name in self.numbers} | {CLIENT: self.knobs}
         changing = links_of(steps, knobs, where).first
         further = {name: bare for name in changing if name not in (CLIENT, *self.links)}

@@ -24,7 +24,7 @@ _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _NDA_DST, _NDA_LLADDR = 1, 2
 _RTA_DST, _RTA_GATEWAY = 1, 5
 _RULE = struct.Struct("=8BI")  # struct fib_rule_hdr: family, two prefix lengths, tos, table, two zeros, action, flags
-_FRA_DST, _FRA_IIFNAME, _FRA_PRIORITY, _BLACKHOLE = 1, 3, 6, 6  # <linux/fib_rules.h>
+_FRA_DST, _FRA_IIFNAME, _FRA_PRIORITY, _FRA_TABLE, _TO_TABLE, _BLACKHOLE = 1, 3, 6, 15, 1, 6
 _FIRST_RULE = 1  # after the one for the place's own addresses
 _UP = 0x1  # IFF_UP, <linux/if.h>
 _VALID_AT_ONCE = 0x02  # IFA_F_NODAD: IPv6 asks no neighbour whether it has the address
@@ -94,16 +94,17 @@ def route(network: str, prefix: int, gateway: str) -> bytes:
     return _route(prefix, attribute(_RTA_DST, (int.from_bytes(bare) >> rest << rest).to_bytes(len(bare))), gateway)
 
 
-def blackhole(device: str, other: str, *, there: bool = True) -> bytes:
-    """Builds the message that drops packets in silence which come from a device and go to the address `other`.
+def rule(device: str, other: str, table: int | None, *, there: bool = True) -> bytes:
+    """Builds the message that treats packets in another way which come from a device and go to the address `other`.
 
-    there: False to drop them no longer.
+    table: the routing table that leads them; None to drop them in silence. there: False to end that.
     """
     family, bare = _address(other)
-    header = _RULE.pack(family, 8 * len(bare), 0, 0, 0, 0, 0, _BLACKHOLE, 0)
+    action, tables = (_BLACKHOLE, b"") if table is None else (_TO_TABLE, attribute(_FRA_TABLE, _WORD.pack(table)))
+    header = _RULE.pack(family, 8 * len(bare), 0, 0, 0, 0, 0, action, 0)
     where = attribute(_FRA_DST, bare), attribute(_FRA_IIFNAME, device.encode() + b"\0")
     kind = _NEW_RULE if there else _DELETE_RULE
-    return order(kind, header, *where, attribute(_FRA_PRIORITY, _WORD.pack(_FIRST_RULE)), new=there)
+    return order(kind, header, *where, tables, attribute(_FRA_PRIORITY, _WORD.pack(_FIRST_RULE)), new=there)
 
 
 def _route(prefix: int, destination: bytes, gateway: str) -> bytes:

@@ -122,6 +122,18 @@ def test_the_times_of_packets(
     assert happened == [(float(at.removesuffix("ms")), event) for at, event in schedule]
 
 
+@pytest.mark.parametrize("held", ["client server", "client to server", "server to client"])
+def test_packets_that_wait(sandbox: Sandbox, held: str) -> None:
+    """They go on in order when they are released, and those that follow go at once."""
+    result = _run(sandbox, [("95ms", f"hold {held}"), ("195ms", "release")], DELAY="5ms", DELAY_UP="1ms")
+    came = _trips_ms(result)
+    expected = {
+        number: 195 + 5 + (held[0] == "c") - 10 * number if 10 <= number <= 19 else 6 for number in range(_PACKETS)
+    }
+    assert [number for number, _ in came] == [*range(_PACKETS)]
+    assert dict(came) == pytest.approx(expected, abs=0.5)
+
+
 def test_losses_on_a_trace(sandbox: Sandbox, here: Path) -> None:
     """A link with a trace, which the ferry shapes, takes other values than its rate."""
     trace = here / "ten.trace"

@@ -34,9 +34,18 @@ _TWO = st.lists(_NAMES, min_size=2, max_size=2, unique=True)
 _WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(LinkChange, host=_NAMES, knob=st.sampled_from(CHANGING), value=st.sampled_from(["1%", "3ms", "a=b"])),
-    st.builds(lambda names, one_way: Partition(one=names[0], other=names[1], one_way=one_way), _TWO, st.booleans()),
+    st.builds(
+        lambda names, one_way, verb: Partition(one=names[0], other=names[1], one_way=one_way, verb=verb),
+        _TWO,
+        st.booleans(),
+        st.sampled_from([Verb.PARTITION, Verb.HOLD]),
+    ),
     st.builds(lambda verb, host: HostEvent(verb=verb, hosts=(host,)), st.sampled_from(["down", "up", "stop"]), _NAMES),
-    st.builds(lambda hosts: HostEvent(verb=Verb.HEAL, hosts=tuple(hosts)), st.lists(_NAMES, max_size=2)),
+    st.builds(
+        lambda verb, hosts: HostEvent(verb=verb, hosts=tuple(hosts)),
+        st.sampled_from([Verb.HEAL, Verb.RELEASE]),
+        st.lists(_NAMES, max_size=2),
+    ),
     st.builds(Kill, host=_NAMES, signal=st.sampled_from([None, "SIGTERM", "SIGHUP"])),
     st.builds(lambda host, words: Run(host=host, command=tuple(words)), _NAMES, st.lists(_WORDS, min_size=1)),
     st.builds(ClockJump, by_ns=st.integers(-(10**15), 10**15)),
@@ -118,6 +127,11 @@ def test_words_that_are_no_event(text: str, said: str) -> None:
         ([("1s", "heal")], "1s heal is not allowed; allowed: a partition before, or another value of a knob"),
         ([("1s", "LOSS=1%"), ("2s", "heal client server")], "2s heal client server is not allowed; allowed: a part"),
         ([("1s", "partition client phone"), ("2s", "heal server")], "2s heal server is not allowed"),
+        ([("1s", "release")], "1s release is not allowed; allowed: hold before"),
+        (
+            [("1s", "hold client phone"), ("2s", "release server")],
+            "2s release server is not allowed; allowed: hold bef",
+        ),
         ([("1s", "kill phone")], "1s kill phone is not allowed; allowed: a host with a program; phone has none"),
         ([("1s", "stop phone")], "1s stop phone is not allowed; allowed: a host with a program"),
         (
@@ -140,6 +154,7 @@ def test_what_can_happen() -> None:
         *[("1s", "down phone"), ("2s", "up phone"), ("3s", "partition client to phone"), ("4s", "heal phone")],
         *[("5s", "run phone x"), ("6s", "stop phone"), ("7s", "continue phone"), ("8s", "kill phone")],
         *[("9s", "stop server"), ("9s", "kill server TERM"), ("9s", "continue server"), ("9s", "restart server")],
+        *[("9s", "hold client phone"), ("9s", "release phone"), ("9s", "hold client to phone"), ("9s", "release")],
         *[("9s", "phone.LOSS=1%"), ("9s", "heal phone"), ("9s", "DELAY=1ms"), ("9s", "heal"), ("0s", "clock -1s")],
     ]
     check(schedule_of(schedule), _PROGRAMS, _LIMIT_NS)

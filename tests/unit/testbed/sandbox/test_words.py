@@ -1,6 +1,7 @@
 """The words of `priolab sandbox`: knobs, options, and the client's command."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,14 @@ def test_a_schedule_gives_a_link_to_a_host(monkeypatch: pytest.MonkeyPatch) -> N
     assert asked.schedule == ((10**9, "phone.LOSS=5%"),)
     assert not asked.links_over_time.first["phone"].shaped
     assert request(monkeypatch, "--at", "1s", "server.LOSS=0%", "--", "true").spec.is_pair
+
+
+def test_a_client_with_a_terminal_does_not_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its terminal is that of one client; others may start anew."""
+    spec = replace(request(monkeypatch, "--server", "serve", "--", "bash").spec, terminal=Size(24, 80))
+    assert spec.scheduled([("1s", "restart server")], {}).schedule
+    with pytest.raises(ScenarioError, match="1s restart client is not allowed; allowed: restart of another host"):
+        spec.scheduled([("1s", "restart client")], {})
 
 
 _FILE = """
