@@ -22,6 +22,7 @@ from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.sandbox import knobs, report, session, terminal
 from priolab.testbed.sandbox.expectations import EXPECT, NEVER, Expectation, Verdict
+from priolab.testbed.sandbox.link_table import with_tables
 from priolab.testbed.sandbox.outcome import EXIT_CODES, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.sandbox_file import SUFFIX, take_file
@@ -235,7 +236,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         ipv6=options.ipv6,
         terminal=size,
         visible=session.visible(options.read),
-    ).scheduled(options.at, knobs.of_way({}))
+    ).scheduled(with_tables(options.at), knobs.of_way({}))
     return session.RunRequest(
         spec=spec,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),

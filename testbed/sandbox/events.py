@@ -1,6 +1,7 @@
 """Carries out the events of a schedule when they are due: on links, between hosts, and on programs."""
 
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Self
@@ -21,7 +22,7 @@ class Events:
 
     def __init__(self, spec: SandboxSpec, links: Mapping[str, ActiveLink], cuts: Cuts, programs: Programs) -> None:
         """links: by the names of their hosts."""
-        self._due = [*zip(spec.steps, spec.links_over_time.later, strict=True)]
+        self._due = deque(zip(spec.steps, spec.links_over_time.later, strict=True))
         self._links = links
         self._cuts = cuts
         self._programs = programs
@@ -41,7 +42,7 @@ class Events:
         """Carries out what is due; returns when the next event is. Raises StepFailed, and Ended as `Programs.run`."""
         began_ns = self._programs.began_ns
         while self._due and began_ns + self._due[0][0].at_ns <= now_ns:
-            step, links = self._due.pop(0)
+            step, links = self._due.popleft()
             self.happened.append(Happened(at_ns=now_ns - began_ns, event=step.text))
             self._carry_out(step.event, links)
         if not self._due:

@@ -20,6 +20,7 @@ from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
+from priolab.testbed.sandbox.link_table import with_tables
 from priolab.testbed.sandbox.outcome import Connection, Ending, Happened, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
@@ -41,6 +42,8 @@ class Host:
 
 
 _NS = 10**9
+_SCHEDULE = "schedule"
+"""The parameter that has events, for errors."""
 
 
 class ClientFailed(AssertionError):
@@ -243,7 +246,7 @@ class Sandbox:
             seed=knobs.seed(given),
             client=_split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
-        ).scheduled((*self._schedule, *schedule), knobs.of_way({}), "schedule")
+        ).scheduled(with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE)
         request = session.RunRequest(
             spec=spec,
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),

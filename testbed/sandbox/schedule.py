@@ -26,6 +26,9 @@ from priolab.netem.link_ranges import LinkError
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.topology.end_words import check_cross, way_from
 
+CLIENT = "client"
+"""The name of the host whose link's knobs are without a host."""
+
 AT = "--at"
 """The option that has an event, for errors."""
 
@@ -64,7 +67,7 @@ class LinkChange:
     value: str
 
     def __str__(self) -> str:
-        return f"{'' if self.host == _CLIENT else f'{self.host}.'}{self.knob}={self.value}"
+        return f"{'' if self.host == CLIENT else f'{self.host}.'}{self.knob}={self.value}"
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -160,8 +163,10 @@ class ClockJump:
 
 Event = LinkChange | Partition | HostEvent | Kill | Run | ClockJump
 
-_CLIENT = "client"
-_USAGE: Mapping[Verb, str] = {
+FOLLOW = "follow"
+"""The first word of what stands for the events in a table (link_table.py)."""
+
+_USAGE: Mapping[str, str] = {
     Verb.PARTITION: "partition A B, or partition A to B for one direction",
     Verb.HEAL: "heal, heal HOST, or heal A B",
     Verb.HOLD: "hold A B, or hold A to B for one direction",
@@ -174,6 +179,7 @@ _USAGE: Mapping[Verb, str] = {
     Verb.RESTART: "restart HOST",
     Verb.RUN: "run HOST 'COMMAND'",
     Verb.CLOCK: "clock +TIME or clock -TIME, such as clock +3600s",
+    FOLLOW: "follow HOST FILE, or follow HOST FILE TIMES",
 }
 
 
@@ -213,8 +219,8 @@ def parsed_event(text: str, where: str = AT) -> Event:
     if "=" in verb and not words:
         return _link_change(verb, text, where)
     if verb not in Verb.__members__.values():
-        near = difflib.get_close_matches(verb, Verb, n=1)
-        usage = "; ".join(_USAGE[Verb(each)] for each in near) or "; ".join(_USAGE.values())
+        near = difflib.get_close_matches(verb, _USAGE, n=1)
+        usage = "; ".join(_USAGE[each] for each in near) or "; ".join(_USAGE.values())
         raise ScenarioError(where, text, f"KNOB=VALUE or HOST.KNOB=VALUE; {usage}")
     found = _READ[Verb(verb)](words)
     if found is None:
@@ -229,9 +235,9 @@ def _link_change(word: str, text: str, where: str) -> Event:
         near = difflib.get_close_matches(knob.upper(), CHANGING, n=2)
         allowed = f"{' or '.join(near)}; " if near else ""
         raise ScenarioError(where, text, f"{allowed}a knob of {', '.join(CHANGING)}")
-    if dot and host in ("", _CLIENT):
+    if dot and host in ("", CLIENT):
         raise ScenarioError(where, text, f"{knob}={value}; the client's knobs are without a host")
-    return LinkChange(host=host or _CLIENT, knob=knob, value=value)
+    return LinkChange(host=host or CLIENT, knob=knob, value=value)
 
 
 def _between(verb: Verb) -> Callable[[Sequence[str]], Event | None]:

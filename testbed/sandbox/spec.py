@@ -11,11 +11,12 @@ import msgspec
 
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
+from priolab.testbed.sandbox import schedule
 from priolab.testbed.sandbox.keystrokes import Size
 from priolab.testbed.sandbox.schedule import AT, HostEvent, LinksOverTime, Step, Verb, check, links_of, schedule_of
 from priolab.testbed.topology.end_words import Way, way_from
 
-CLIENT, SERVER = "client", "server"
+CLIENT, SERVER = schedule.CLIENT, "server"
 """The names of the first two hosts, and of the machines for the programs in them."""
 
 TASKS = "priolab.testbed.sandbox.task"

@@ -4,6 +4,7 @@ The client sends a packet each ten milliseconds, and the server sends each back.
 """
 
 import json
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -141,6 +142,38 @@ def test_losses_on_a_trace(sandbox: Sandbox, here: Path) -> None:
     schedule = [("95ms", "LOSS=100%"), ("195ms", "DUPLICATE=100%"), ("195ms", "LOSS=0%"), ("235ms", "heal")]
     counts = Counter(number for number, _ in _trips_ms(_run(sandbox, schedule, TRACE=str(trace))))
     assert counts == {number: 1 + (20 <= number < 24) for number in range(_PACKETS) if not 10 <= number < 20}
+
+
+def test_a_table(sandbox: Sandbox, here: Path) -> None:
+    """The link has the values of each row, and of all rows again in the next round."""
+    (here / "walk.txt").write_text("time DELAY LOSS\n0s 20ms 0%\n50ms 0ms -\n100ms 40ms 100%\n150ms 20ms 0%\n")
+    events = [("45ms", f"follow client {here / 'walk.txt'} 2")]
+    in_round = [20.0] * 5 + [0.0] * 5 + [None] * 5
+    values = [0.0] * 5 + in_round * 2 + [20.0] * 5
+    expected = {number: ms for number, ms in enumerate(values) if ms is not None}
+    behind = {number: 20.0 - 10 * (number - first) for first in (9, 24) for number in (first + 1,)}
+    came = dict(_trips_ms(_run(sandbox, events)))
+    assert came == pytest.approx(_expected({**expected, **behind}.get), abs=_LATE_MS)
+
+
+def test_a_file_with_expectations(here: Path) -> None:
+    """The exit code is 0 if all is as expected; a line says what is not."""
+    echo = f"{sys.executable} echo.py"
+    (here / "storm.toml").write_text(
+        'schedule = [["95ms", "LOSS=100%"]]\nexpect = ["client prints 9 0.09", "server prints serves"]\n'
+        f'[client]\ncommand = "{echo} talk 20 9"\n[server]\ncommand = "{echo} serve"\n'
+    )
+
+    def run(*more: str) -> tuple[int, list[str]]:
+        words = (sys.executable, "-m", "priolab.experiments", "sandbox", "storm.toml", "FABRIC=virtual", *more)
+        done = subprocess.run(words, cwd=here, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stderr.splitlines()
+
+    assert run() == (0, [])
+    assert run("--never", "server prints panic", "--expect", "client exits 0") == (0, [])
+    said = "priolab: expected: client prints '10 0.1', but it did not"
+    assert run("--expect", "client prints 10 0.1", "--report")[1][-1] == said
+    assert run("--expect", "client exits 3") == (1, ["priolab: expected: the client exits 3, but it exited 0"])
 
 
 def test_copies(sandbox: Sandbox) -> None:
