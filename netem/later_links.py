@@ -27,6 +27,7 @@ def _prepared(links: Sequence[Link]) -> Sequence[frozenset[Part]]:
         Part.LOOP: any(link.looped for link in links),
         Part.GATE: any(link.gated for link in links) or len({link.rate_bit_s for link in links}) > 1,
         Part.DELAY_LINE: any(link.delayed for link in links),
+        Part.BYTES: any(link.queue_bytes is not None for link in links),
     }
     parts = frozenset(part for part, is_needed in needed.items() if is_needed)
     bare = [parts == {Part.DELAY_LINE} and link.rate_bit_s is None and not link.delayed for link in links]

@@ -39,6 +39,8 @@ class Part(StrEnum):
     """A delay line that packets can leave past the bottleneck's queue (netem/reordering.py)."""
     GATE = "gate"
     """A queue and a gate, whose rate can change (netem/rate_limiter.py)."""
+    BYTES = "bytes"
+    """A queue that can be limited in bytes."""
 
 
 class Qdisc(StrEnum):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from priolab.netem import rate_limiter, reordering, tc
 from priolab.netem.ferry import loops as ferry_loops
-from priolab.netem.link import Link, Qdisc
+from priolab.netem.link import Link, Part, Qdisc
 from priolab.netem.loop import Loop
 from priolab.netem.shaper_kind import Shaper
 from priolab.netem.tc import Command
@@ -128,9 +128,10 @@ def lack_of(shaper: Shaper, link: Link, *, netem_counts_bytes: bool = False) -> 
 def _lack_of_netem(link: Link, *, counts_bytes: bool) -> str | None:
     if link.traced:
         return NO_TRACES
-    if link.counts_bytes and (link.gated or link.reverse.gated):
+    in_bytes = link.counts_bytes or Part.BYTES in link.prepared | link.prepared_up
+    if in_bytes and (link.gated or link.reverse.gated):
         return NO_BYTES_IN_STEPS
-    return NO_BYTES if link.counts_bytes and not counts_bytes else None
+    return NO_BYTES if in_bytes and not counts_bytes else None
 
 
 def chosen(

@@ -55,6 +55,16 @@ def test_a_delay_line_before_a_bottleneck_is_there_from_the_beginning() -> None:
     assert first.prepared_up == frozenset()
 
 
+def test_a_later_queue_in_bytes_decides_the_shaper() -> None:
+    """netem's gate cannot count bytes, also if the first queue is one of packets."""
+    first = Link(rate_bit_s=10**6, delay_ns=0, queue_packets=20)
+    later = Link(rate_bit_s=10**7, delay_ns=0, queue_packets=20, queue_bytes=30_720)
+    with_bytes, _ = links_over_time([first, later])
+    assert shaper.lack_of(Shaper.NETEM, with_bytes, netem_counts_bytes=True) == shaper.NO_BYTES_IN_STEPS
+    with_packets, _ = links_over_time([first, Link(rate_bit_s=10**7, delay_ns=0, queue_packets=30)])
+    assert shaper.lack_of(Shaper.NETEM, with_packets) is None
+
+
 def test_what_is_changed_is_named_in_full() -> None:
     """netem keeps rate, corruption and reordering that a command does not name. Packets stay in order (rate)."""
     before, after = links_over_time([Link(rate_bit_s=None, delay_ns=10**6, corrupt=0.5), PLAIN])
