@@ -123,7 +123,7 @@ class Programs:
         duration_ns = time.monotonic_ns() - self.began_ns
         self._looks = ()
         codes = {} if self._spec.is_pair else _codes(self._started)
-        for host in self._halted:
+        for host in sorted(self._halted):
             self._signal_all(host, signal.SIGCONT)
         for process in reversed(self._all):
             self._stop(process)

@@ -415,6 +415,9 @@ def links_of(steps: Sequence[Step], knobs: Mapping[str, Mapping[str, str]], wher
     for host, links in found.items():
         if len({*links.values()}) == 1:
             continue
+        if links[-1].rate_steps and len({(each.rate_bit_s, each.queue_packets) for each in links.values()}) > 1:
+            given = knobs[host]["RATE_STEPS"]
+            raise ScenarioError("RATE_STEPS", given, f"none with a RATE or QUEUE that changes by {where}")
         try:
             first[host], *others = links_over_time([*links.values()])
         except LinkError as error:

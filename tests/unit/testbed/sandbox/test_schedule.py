@@ -30,6 +30,7 @@ _MS = 10**6
 _LIMIT_NS = 10**12
 _PROGRAMS = {"client": True, "server": True, "phone": False}
 _NAMES = st.sampled_from(["client", "server", "phone", "a-1"])
+_STEPS = {"RATE": "5mbit", "RATE_STEPS": "1mbit@1s"}
 _TWO = st.lists(_NAMES, min_size=2, max_size=2, unique=True)
 _WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
@@ -232,6 +233,16 @@ def test_a_profile_is_a_change_of_several_knobs() -> None:
         ("LINK=slow", {}, "--at 1s LINK=slow: LINK=slow is not allowed; allowed: "),
         ("RATE=unlimited", {"RATE": "1mbit", "QDISC": "fq"}, "--at 1s RATE=unlimited: QDISC=fq is not allowed"),
         ("RATE=1mbit", {"QUEUE": "1"}, "QUEUE=1 is not allowed; allowed: two or more packets"),
+        (
+            "RATE=2mbit",
+            _STEPS,
+            "RATE_STEPS=1mbit@1s is not allowed; allowed: none with a RATE or QUEUE that changes by",
+        ),
+        (
+            "QUEUE=9",
+            _STEPS,
+            "RATE_STEPS=1mbit@1s is not allowed; allowed: none with a RATE or QUEUE that changes by --at",
+        ),
         ("RATE_UP=1mbit", {"RATE": "1mbit", "CROSS": "1"}, "CROSS=1 is not allowed; allowed: 0 with REORDER_UP"),
     ],
 )
