@@ -441,12 +441,12 @@ def test_it_repeats_and_nothing_changes_nothing(here: Path) -> None:
 @pytest.mark.usefixtures("netns")
 def test_on_a_real_clock(here: Path) -> None:
     """The same events on this machine's clock, which may be late; but the time of day stays this machine's."""
-    schedule = [("195ms", "LOSS=100%"), ("295ms", "heal"), ("345ms", "partition client server"), ("445ms", "heal")]
+    schedule = [("200ms", "LOSS=100%"), ("700ms", "heal"), ("1s", "partition client server"), ("1500ms", "heal")]
     with Sandbox(server=[sys.executable, "echo.py", "serve"], folder=here, DELAY="5ms", fabric="netns") as sandbox:
-        talk = [sys.executable, "echo.py", "talk", "100", "99"]
+        talk = [sys.executable, "echo.py", "talk", "200", "99"]
         came = sorted(number for number, _ in _trips_ms(sandbox.run(talk, schedule=schedule)))
         again = sandbox.run("sleep 1", schedule=[("500ms", "restart client")])
         with pytest.raises(ScenarioError, match="clock= is not allowed; allowed: FABRIC=virtual alone"):
             sandbox.run("true", schedule=[("0s", "clock +1s")])
     assert again.seconds > 1.4
-    assert sum(later - before > 5 for before, later in pairwise(came)) == 2
+    assert sum(later - before > 20 for before, later in pairwise(came)) == 2
