@@ -176,10 +176,15 @@ def _check_nothing_of_guests(request: RunRequest) -> None:
         ("--scratch", request.spec.scratch, "write this machine's files"),
         ("--read", request.spec.visible is not None, "read this machine's files"),
         ("--memory", request.memory_mib is not None, "use this machine's memory"),
-        ("clock", any(isinstance(step.event, ClockJump) for step in request.spec.steps), "have this machine's clock"),
+        ("clock", _sets_clock(request.spec), "have this machine's clock"),
     ):
         if given:
             raise ScenarioError(option, "", f"FABRIC={GUEST} alone: elsewhere programs {what}")
+
+
+def _sets_clock(spec: SandboxSpec) -> bool:
+    """True if the time of day jumps. What follows from a jump, such as ports, would stay in a kept guest."""
+    return any(isinstance(step.event, ClockJump) for step in spec.steps)
 
 
 def _views_of_the_kernel() -> Iterator[str]:
@@ -261,7 +266,7 @@ class _Run:
         return Work(
             command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
             one_cpu=True,
-            kind=None if self.request.fresh or self.terminal else settings.kind,
+            kind=None if self.request.fresh or self.terminal or _sets_clock(self.spec) else settings.kind,
             further=partial(self._in_guest, guests.further),
             programs=frozenset(self.spec.programs),
         )
