@@ -10,7 +10,7 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
@@ -21,8 +21,11 @@ from priolab.common.exit_codes import signalled
 from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
 from priolab.testbed.sandbox import knobs, report, session, terminal
+from priolab.testbed.sandbox.expectations import EXPECT, NEVER, Expectation, Verdict
+from priolab.testbed.sandbox.link_table import with_tables
 from priolab.testbed.sandbox.outcome import EXIT_CODES, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.sandbox_file import SUFFIX, take_file
 from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 from priolab.testbed.sandbox.target import Target
 
@@ -38,9 +41,13 @@ examples:
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab sandbox` to its parser."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
-    parser.usage = "%(prog)s [-h] [KNOB=VALUE ...] [OPTION ...] [--server COMMAND] -- COMMAND ..."
+    parser.usage = (
+        "%(prog)s [-h] [KNOB=VALUE ...] [OPTION ...] [--server COMMAND] -- COMMAND ...\n"
+        "       %(prog)s [-h] FILE.toml [KNOB=VALUE ...] [OPTION ...]"
+    )
     listed = ", ".join(f"{name} ({knobs.default(name)})" for name in knobs.ALLOWED).replace("%", "%%")
-    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=f"knobs, with their defaults: {listed}")
+    help_of_words = f"knobs, with their defaults: {listed}; and FILE{SUFFIX}, which describes a sandbox"
+    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=help_of_words)
     parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
     parser.add_argument(
         "--host",
@@ -87,18 +94,36 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheduler",
         choices=("fifo", "default"),
-        default="fifo",
         help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
         " whose threads wait for each other by spinning (default: fifo)",
     )
     parser.add_argument("--memory", metavar="SIZE", help="the guest's memory, such as 2g")
     limit = f"{knobs.LIMIT_S:g}s"
-    parser.add_argument("--limit", metavar="TIME", default=limit, help=f"the client's longest time (default: {limit})")
+    parser.add_argument("--limit", metavar="TIME", help=f"the client's longest time (default: {limit})")
     parser.add_argument(
         "--wall-limit",
         metavar="TIME",
         help=f"the longest time on this machine's clock (default: {knobs.WALL_LIMIT_S:g}s; no limit with a terminal)",
     )
+    parser.add_argument(
+        "--at",
+        nargs=2,
+        metavar=("TIME", "EVENT"),
+        action="append",
+        default=[],
+        help="what happens at this time after the client's start: phone.LOSS=100%%, 'partition client server', 'heal',"
+        " 'kill server', ...; may be given several times",
+    )
+    for option, what in ((EXPECT, "'client prints done' or 'client exits 3'"), (NEVER, "'server prints panic'")):
+        parser.add_argument(
+            option,
+            metavar="WORDS",
+            action="append",
+            default=[],
+            help=f"fail unless this holds, such as {what}; may be given several times"
+            if option == EXPECT
+            else f"fail if this happens, such as {what}; may be given several times",
+        )
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
     parser.add_argument("--both", action="store_true", help="print the output of all, each line with its host")
     parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
@@ -119,6 +144,7 @@ class Screen(Protocol):
 def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
     request = request_of(options)
+    verdict = Verdict(_expectations(options, request.spec.numbers))
     for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
@@ -134,7 +160,13 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
             for path in (options.server_output, options.json)
         )
         room = stack.enter_context(session.room())
-        outcome = session.carry_out(request, where, room, output.hear)
+
+        def hear(frames: Iterable[OutputFrame]) -> None:
+            told = [*frames]
+            output.hear(told)
+            verdict.hear(told)
+
+        outcome = session.carry_out(request, where, room, hear)
         output.end()
         if servers:
             servers.write(b"".join(output.servers))
@@ -145,7 +177,17 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
             _aside(line)
     if outcome.reason is not None:
         shown.complain(outcome.reason)
-    return code_of(outcome)
+    code = code_of(outcome)
+    if outcome.ending is not Ending.ENDED:
+        return code
+    for lack in verdict.lacks(code):
+        shown.complain(lack)
+    return verdict.code(code)
+
+
+def _expectations(options: argparse.Namespace, hosts: Collection[str]) -> list[Expectation]:
+    given = ((EXPECT, options.expect), (NEVER, options.never))
+    return [Expectation.parse(option, words, hosts) for option, each in given for words in each]
 
 
 def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -162,7 +204,9 @@ def code_of(outcome: Outcome) -> int:
 
 
 def request_of(options: argparse.Namespace) -> session.RunRequest:
-    """Returns what the options ask for. Reads standard input. Raises ScenarioError."""
+    """Returns what the options ask for. Reads a file among the words, and standard input. Raises ScenarioError."""
+    of_file = take_file(options)
+    options.command = [*(options.command or _split("client", of_file))]
     given, links = knobs.parsed(options.words)
     if not options.command:
         raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
@@ -180,7 +224,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         server=None if options.server is None else _server(options.server),
         environment=session.environment_of(options.env, usual),
         folder=str(Path.cwd()),
-        limit_ns=parsed_time_ns("--limit", options.limit, "1ms", "1000000s"),
+        limit_ns=parsed_time_ns("--limit", options.limit or f"{knobs.LIMIT_S:g}s", "1ms", "1000000s"),
         sysctls=tuple(_sysctl(word, hosts) for word in options.set),
         wait=waits.pop(SERVER, LISTENS),
         scratch=options.scratch,
@@ -192,7 +236,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         ipv6=options.ipv6,
         terminal=size,
         visible=session.visible(options.read),
-    )
+    ).scheduled(with_tables(options.at), knobs.of_way({}))
     return session.RunRequest(
         spec=spec,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),

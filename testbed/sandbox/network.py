@@ -41,8 +41,13 @@ def topology_of(spec: SandboxSpec) -> Topology:
     asked: dict[str, dict[str, str]] = {}
     for name, sysctl, value in spec.sysctls:
         asked.setdefault(name, {})[sysctl] = value
+    first = spec.links_over_time.first
+    shapings = {
+        name: Shaping(link=first.get(name, way.link), near=_TO_HOST, far=_TO_ROUTER, changes=name in first)
+        for name, way in spec.ways.items()
+    }
     ends = replace(
-        pair(CLIENT, SERVER, spec.way.link, spec.way.cross, ipv6=spec.ipv6),
+        pair(CLIENT, SERVER, shapings[CLIENT].link, spec.way.cross, ipv6=spec.ipv6),
         settings={
             name: replace(
                 spec.way.server if name == SERVER else EndSettings(congestion_control=CongestionControl.CUBIC),
@@ -54,14 +59,15 @@ def topology_of(spec: SandboxSpec) -> Topology:
         captures={ALL: [Capture(host=name, file=name, port=None) for name in spec.numbers]},
     )
     if spec.is_pair:
-        return ends
+        own = ends.links[LINK]
+        return replace(ends, links={LINK: replace(own, changes=shapings[CLIENT].changes)})
     links = {name: _link_of(name) for name in spec.ways}
     return replace(
         ends,
         hosts={name: {} for name in (*ends.hosts, *spec.hosts, *list(links.values())[1:], _ROUTER)},
         routers=(*links.values(), _ROUTER),
         wires=[wire for name in spec.numbers for wire in _wires(name, spec.numbers[name], links.get(name))],
-        links={link: Shaping(link=spec.ways[name].link, near=_TO_HOST, far=_TO_ROUTER) for name, link in links.items()},
+        links={link: shapings[name] for name, link in links.items()},
     )
 
 

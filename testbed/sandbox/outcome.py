@@ -81,6 +81,14 @@ class Beside:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Happened:
+    """An event of the schedule, as it was given. at_ns: when it happened, from the client's start on."""
+
+    at_ns: int
+    event: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The end of a sandbox. reason: in words, if the client did not end by itself, or if programs were ended because
     the guest was out of memory. code: the client's exit code; negative, the signal that ended it; None if it did not
@@ -89,7 +97,7 @@ class Outcome:
     CLOCK_REALTIME at the client's start, the clock of captures. beside: the other hosts, if there are more than two
     or the server has a link. codes: the exit codes of the programs that had ended before they were ended, by their
     hosts. queue_bytes: of each host whose link has a queue in bytes, the most bytes in it toward the host (`down`)
-    and from it (`up`), if this way has a rate.
+    and from it (`up`), if this way has a rate. events: those of the schedule that happened.
     """
 
     ending: Ending
@@ -105,3 +113,4 @@ class Outcome:
     beside: Mapping[str, Beside] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)
     queue_bytes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    events: Sequence[Happened] = ()

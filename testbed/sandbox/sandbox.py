@@ -20,7 +20,8 @@ from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
-from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
+from priolab.testbed.sandbox.link_table import with_tables
+from priolab.testbed.sandbox.outcome import Connection, Ending, Happened, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 
@@ -41,6 +42,8 @@ class Host:
 
 
 _NS = 10**9
+_SCHEDULE = "schedule"
+"""The parameter that has events, for errors."""
 
 
 class ClientFailed(AssertionError):
@@ -79,6 +82,11 @@ class Result:
     def server(self) -> str:
         """Both outputs of the server."""
         return self.written(SERVER, "out", "err").decode(errors="replace")
+
+    @property
+    def events(self) -> Sequence[Happened]:
+        """The events of the schedule that happened, with their times."""
+        return self.outcome.events
 
     @property
     def connections(self) -> Sequence[Connection]:
@@ -134,6 +142,7 @@ class Sandbox:
         scheduler: str = "fifo",
         fresh: bool = False,
         memory: str | None = None,
+        schedule: Iterable[tuple[str, str]] = (),
         limit_s: float = knobs.LIMIT_S,
         wall_limit_s: float = knobs.WALL_LIMIT_S,
         **link: str | int,
@@ -143,7 +152,8 @@ class Sandbox:
         The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names (`--host`).
         sysctls: host, name and value of each. wait: the port at which the server must listen before the client starts,
         `any` or `none`; or such values by the names of hosts. folder: the programs' current folder; None for that of
-        this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
+        this process. scheduler: `fifo`, or `default` for that of the kernel. schedule: times and events of each run
+        (`--at`), such as ("5s", "phone.LOSS=100%"). Raises ScenarioError.
         """
         _check_names("Sandbox", link)
         given = {name: str(value) for name, value in link.items()}
@@ -181,6 +191,7 @@ class Sandbox:
         self._fresh = fresh
         self._memory_mib = knobs.memory_mib(memory)
         self._room: Path | None = None
+        self._schedule = tuple(schedule)
         self.start(server)
 
     def __enter__(self) -> Self:
@@ -201,6 +212,11 @@ class Sandbox:
         self._spec = replace(self._spec, server=host.command or None, links=links)
         return self
 
+    def at(self, time: str, event: str) -> Self:
+        """Makes an event happen at a time in each later run (`--at`), such as "5s", "phone.LOSS=100%"."""
+        self._schedule = (*self._schedule, (time, event))
+        return self
+
     def run(
         self,
         client: Command,
@@ -209,12 +225,14 @@ class Sandbox:
         capture: Path | None = None,
         samples: Path | None = None,
         interval_s: float = 0.01,
+        schedule: Iterable[tuple[str, str]] = (),
         **link: str | int,
     ) -> Result:
         """Runs the server and then the client, until the client ends; returns what they did. Raises LabError.
 
         stdin: the client's standard input. capture, samples: files to write packets and samples to. interval_s: between
-        samples. link: knobs that differ in this run from those of the sandbox.
+        samples. schedule: times and events of this run, beside those of all. link: knobs that differ in this run from
+        those of the sandbox.
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
         if self._room is None:
@@ -228,7 +246,7 @@ class Sandbox:
             seed=knobs.seed(given),
             client=_split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
-        )
+        ).scheduled(with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE)
         request = session.RunRequest(
             spec=spec,
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),

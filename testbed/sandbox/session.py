@@ -35,6 +35,7 @@ from priolab.testbed.sandbox.busy_program import busy_program
 from priolab.testbed.sandbox.filesystem import GUESTS
 from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader
+from priolab.testbed.sandbox.schedule import ClockJump, Run
 from priolab.testbed.sandbox.spec import TASKS, Files, SandboxSpec
 from priolab.testbed.sandbox.target import Target
 from priolab.testbed.sandbox.terminal import KERNEL_WORD, Terminal, joined
@@ -99,7 +100,8 @@ def usable(request: RunRequest) -> tuple[str, str | None]:
 
 def _check_usable(where: str, spec: SandboxSpec) -> None:
     """Raises Unavailable if this machine cannot carry the spec out there."""
-    links, own = [way.link for way in spec.ways.values()], spec.way.server.qdisc
+    first, own = spec.links_over_time.first, spec.way.server.qdisc
+    links = [first.get(name, way.link) for name, way in spec.ways.items()]
     if where == GUEST:
         of_guests.check_machine(_MEMORY_MIB)
         of_guests.check_links(links, own, None, _MEMORY_MIB)
@@ -174,9 +176,15 @@ def _check_nothing_of_guests(request: RunRequest) -> None:
         ("--scratch", request.spec.scratch, "write this machine's files"),
         ("--read", request.spec.visible is not None, "read this machine's files"),
         ("--memory", request.memory_mib is not None, "use this machine's memory"),
+        ("clock", _sets_clock(request.spec), "have this machine's clock"),
     ):
         if given:
             raise ScenarioError(option, "", f"FABRIC={GUEST} alone: elsewhere programs {what}")
+
+
+def _sets_clock(spec: SandboxSpec) -> bool:
+    """True if the time of day jumps. What follows from a jump, such as ports, would stay in a kept guest."""
+    return any(isinstance(step.event, ClockJump) for step in spec.steps)
 
 
 def _views_of_the_kernel() -> Iterator[str]:
@@ -212,7 +220,8 @@ def _check_memory(request: RunRequest) -> None:
 
 def _programs(spec: SandboxSpec) -> Iterator[str]:
     """Yields the paths of the programs that are found in PATH."""
-    for command in (spec.client, *spec.companions.values()):
+    further = (step.event.command for step in spec.steps if isinstance(step.event, Run))
+    for command in (spec.client, *spec.companions.values(), *further):
         found = shutil.which(command[0], path=spec.environment.get("PATH"))
         if found and Path(found).is_absolute() and not Path(found).is_relative_to(spec.folder):
             yield found
@@ -257,7 +266,7 @@ class _Run:
         return Work(
             command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
             one_cpu=True,
-            kind=None if self.request.fresh or self.terminal else settings.kind,
+            kind=None if self.request.fresh or self.terminal or _sets_clock(self.spec) else settings.kind,
             further=partial(self._in_guest, guests.further),
             programs=frozenset(self.spec.programs),
         )
