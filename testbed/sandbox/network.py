@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
+from priolab.testbed.sandbox.spec import CLIENT, SERVER, Files, SandboxSpec
 from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.end_settings import CongestionControl, EndSettings
 from priolab.testbed.topology.network import Network, build
@@ -62,7 +62,13 @@ def topology_of(spec: SandboxSpec) -> Topology:
         routers=(*links.values(), _ROUTER),
         wires=[wire for name in spec.numbers for wire in _wires(name, spec.numbers[name], links.get(name))],
         links={link: Shaping(link=spec.ways[name].link, near=_TO_HOST, far=_TO_ROUTER) for name, link in links.items()},
+        captures={ALL: [*ends.captures[ALL], *(_at_router(spec, name) for name in links if spec.capture)]},
     )
+
+
+def _at_router(spec: SandboxSpec, name: str) -> Capture:
+    """Returns the capture of what passes between the router and a host's link."""
+    return Capture(host=_ROUTER, file=Files.router(name), port=None, device=_toward(spec.numbers[name]))
 
 
 def _link_of(name: str) -> str:

@@ -17,8 +17,6 @@ _FILE = struct.Struct("=IHHiIII")  # of pcap: magic number, version, zone, accur
 _RECORD = struct.Struct("=IIII")  # of pcap: seconds, nanoseconds, kept length, length
 _NS = 10**9
 
-_Packet = tuple[int, int, int, bytes]
-
 
 def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
     """Returns the packets of pcap files with times in nanoseconds as a pcapng file. Raises OSError.
@@ -26,7 +24,9 @@ def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
     captures: the name and the file of each interface.
     """
     packets = sorted(
-        packet for number, (_, path) in enumerate(captures) for packet in _packets(number, path.read_bytes())
+        (at_ns, number, length, data)
+        for number, (_, path) in enumerate(captures)
+        for at_ns, length, data in records(path.read_bytes())
     )
     blocks = [_block(_SECTION, struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1))]
     for name, _ in captures:
@@ -38,13 +38,13 @@ def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
     return b"".join(blocks)
 
 
-def _packets(number: int, data: bytes) -> Iterator[_Packet]:
-    """Yields the time, the interface, the length and the kept bytes of each packet of a pcap file."""
+def records(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yields the time, the length and the kept bytes of each packet of a pcap file with times in nanoseconds."""
     at = _FILE.size
     while at + _RECORD.size <= len(data):
         seconds, nanoseconds, kept, length = _RECORD.unpack_from(data, at)
         at += _RECORD.size
-        yield seconds * _NS + nanoseconds, number, length, data[at : at + kept]
+        yield seconds * _NS + nanoseconds, length, data[at : at + kept]
         at += kept
 
 

@@ -22,6 +22,8 @@ from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
 from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.packet import Packet
+from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 
 Command = str | Sequence[str]
@@ -49,10 +51,14 @@ class ClientFailed(AssertionError):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when."""
+    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when.
+
+    trace: its packets; None without a capture.
+    """
 
     outcome: Outcome
     frames: Sequence[OutputFrame]
+    trace: PacketTrace | None = None
 
     @property
     def code(self) -> int:
@@ -95,6 +101,21 @@ class Result:
         """TCP's data that the client's kernel received, by the client's time."""
         return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
 
+    def packets(self, host: str) -> Sequence[Packet]:
+        """Returns the packets that a host has sent and received, in order of time.
+
+        Raises Unfit without a capture, and ScenarioError for a host that was not there.
+        """
+        trace = self._captured("packets()")
+        if host not in trace.hosts:
+            raise ScenarioError("host", host, ", ".join(trace.hosts))
+        return trace.of(host)
+
+    def _captured(self, wanted: str) -> PacketTrace:
+        if self.trace is None:
+            raise Unfit(f"{wanted} needs a capture: Sandbox(..., capture=True), or run(..., capture=True)")
+        return self.trace
+
     def written(self, host: str, *streams: str) -> bytes:
         """Returns what a host's program wrote to the streams `out` and `err`."""
         return b"".join(each.data for each in self.frames if each.place == host and each.stream in streams)
@@ -133,6 +154,7 @@ class Sandbox:
         read: Iterable[str | os.PathLike[str]] = (),
         scheduler: str = "fifo",
         fresh: bool = False,
+        capture: bool = False,
         memory: str | None = None,
         limit_s: float = knobs.LIMIT_S,
         wall_limit_s: float = knobs.WALL_LIMIT_S,
@@ -143,9 +165,12 @@ class Sandbox:
         The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names (`--host`).
         sysctls: host, name and value of each. wait: the port at which the server must listen before the client starts,
         `any` or `none`; or such values by the names of hosts. folder: the programs' current folder; None for that of
-        this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
+        this process. scheduler: `fifo`, or `default` for that of the kernel. capture: True to capture the packets of
+        every run (`Result.packets`). Raises ScenarioError.
         """
         _check_names("Sandbox", link)
+        if not isinstance(capture, bool):
+            raise Unfit("Sandbox(capture=...): True or False; a file is the parameter capture of run()")
         given = {name: str(value) for name, value in link.items()}
         given |= {knobs.SEED: str(seed)} if seed is not None else {}
         given |= {knobs.FABRIC: fabric} if fabric is not None else {}
@@ -179,6 +204,7 @@ class Sandbox:
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh
+        self._capture = capture
         self._memory_mib = knobs.memory_mib(memory)
         self._room: Path | None = None
         self.start(server)
@@ -206,15 +232,16 @@ class Sandbox:
         client: Command,
         *,
         stdin: bytes = b"",
-        capture: Path | None = None,
+        capture: Path | bool | None = None,
         samples: Path | None = None,
         interval_s: float = 0.01,
         **link: str | int,
     ) -> Result:
         """Runs the server and then the client, until the client ends; returns what they did. Raises LabError.
 
-        stdin: the client's standard input. capture, samples: files to write packets and samples to. interval_s: between
-        samples. link: knobs that differ in this run from those of the sandbox.
+        stdin: the client's standard input. capture: a file to write packets to; True for the result's packets alone;
+        None for what the sandbox was made with. samples: a file to write samples to. interval_s: between samples. link:
+        knobs that differ in this run from those of the sandbox.
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
         if self._room is None:
@@ -229,22 +256,24 @@ class Sandbox:
             client=_split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
         )
+        traces: list[PacketTrace] = []
         request = session.RunRequest(
             spec=spec,
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
             stdin=stdin,
             wall_limit_s=self._wall_limit_s,
             memory_mib=self._memory_mib,
-            capture=capture,
+            capture=capture if isinstance(capture, Path) else None,
             samples=samples,
             fresh=self._fresh,
+            traced=traces.append if capture or (capture is None and self._capture) else None,
         )
         where, _ = session.usable(request)
         frames: list[OutputFrame] = []
         outcome = session.carry_out(request, where, self._room, frames.extend)
         if outcome.ending is not Ending.ENDED:
             raise StepFailed("sandbox", outcome.reason or outcome.ending)
-        return Result(outcome=outcome, frames=frames)
+        return Result(outcome=outcome, frames=frames, trace=traces[0] if traces else None)
 
 
 def _check_names(called: str, given: Iterable[str]) -> None:

@@ -35,6 +35,7 @@ from priolab.testbed.sandbox.busy_program import busy_program
 from priolab.testbed.sandbox.filesystem import GUESTS
 from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader
+from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.spec import TASKS, Files, SandboxSpec
 from priolab.testbed.sandbox.target import Target
 from priolab.testbed.sandbox.terminal import KERNEL_WORD, Terminal, joined
@@ -63,7 +64,8 @@ class RunRequest:
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
     clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files for packets and for samples;
-    None for none. fresh: True for a guest of its own.
+    None for none. fresh: True for a guest of its own. traced: called with the packets of the run; None if nobody wants
+    them.
     """
 
     spec: SandboxSpec
@@ -74,6 +76,12 @@ class RunRequest:
     capture: Path | None = None
     samples: Path | None = None
     fresh: bool = False
+    traced: Callable[[PacketTrace], None] | None = None
+
+    @property
+    def captures(self) -> bool:
+        """True if somebody wants the packets."""
+        return self.capture is not None or self.traced is not None
 
 
 def usable(request: RunRequest) -> tuple[str, str | None]:
@@ -135,8 +143,11 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
                 terminal = meanwhile.enter_context(Terminal(files)) if spec.terminal else None
                 outcome = _Run(request, spec, files, hear, terminal).outcome()
             captures = [(name, files.capture(name)) for name in spec.numbers]
-            if capture and all(path.exists() for _, path in captures):
-                capture.write(pcapng.joined(captures))
+            if all(path.exists() for _, path in captures):
+                if capture:
+                    capture.write(pcapng.joined(captures))
+                if request.traced:
+                    request.traced(_trace(spec, outcome, files))
             if samples and files.samples.exists():
                 samples.write(files.samples.read_bytes())
         return outcome
@@ -144,11 +155,21 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
         shutil.rmtree(files.path, ignore_errors=True)
 
 
+def _trace(spec: SandboxSpec, outcome: Outcome, files: Files) -> PacketTrace:
+    at_router = {name: files.capture(Files.router(name)) for name in spec.ways}
+    return PacketTrace(
+        spec=spec,
+        outcome=outcome,
+        hosts={name: files.capture(name).read_bytes() for name in spec.numbers},
+        routers={name: path.read_bytes() for name, path in at_router.items() if path.exists()},
+    )
+
+
 def _completed(request: RunRequest, where: str) -> SandboxSpec:
     spec = request.spec
     isolated = where == GUEST
-    tcpdump = find("tcpdump") if request.capture is not None else None
-    if request.capture is not None and tcpdump is None:
+    tcpdump = find("tcpdump") if request.captures else None
+    if request.captures and tcpdump is None:
         raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
     if isolated:
         if spec.terminal and not kernel.can_wait():
@@ -159,7 +180,7 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
         _check_nothing_of_guests(request)
     return replace(
         spec,
-        capture=request.capture is not None,
+        capture=request.captures,
         tcpdump=tcpdump,
         isolated=isolated,
         programs=tuple(_programs(spec)) if isolated else (),

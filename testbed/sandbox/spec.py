@@ -177,9 +177,14 @@ class Files:
         """The ending, and what was counted (outcome.py). It is written last."""
         return self.path / "outcome.json"
 
-    def capture(self, host: str) -> Path:
-        """Returns the packets of a host, a pcap file."""
-        return self.path / f"{host}.pcap"
+    def capture(self, name: str) -> Path:
+        """Returns the packets of a host, or of a name of `router`, a pcap file."""
+        return self.path / f"{name}.pcap"
+
+    @staticmethod
+    def router(host: str) -> str:
+        """Returns the name of the capture at the router toward a host's link. No host has such a name."""
+        return f"router_{host}"
 
     @property
     def samples(self) -> Path:

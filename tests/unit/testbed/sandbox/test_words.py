@@ -216,5 +216,7 @@ def test_a_sandbox_of_python_says_what_to_do() -> None:
         Sandbox(server="true").run("true")
     with pytest.raises(LabError, match=r"^Sandbox\(limit=\.\.\.\): the parameter is limit_s of Sandbox\(\), in "):
         Sandbox(limit=5)
-    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): the parameter is capture of run\(\)$"):
-        Sandbox(capture="packets")
+    with pytest.raises(LabError, match=r"^Sandbox\(samples=\.\.\.\): the parameter is samples of run\(\)$"):
+        Sandbox(samples="file")
+    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): .*a file is the parameter capture of run\(\)$"):
+        Sandbox(capture="packets")  # type: ignore[arg-type]
