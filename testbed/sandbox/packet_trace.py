@@ -12,6 +12,7 @@ from priolab.testbed.sandbox.journeys import Journey, Way, by_waiting, journeys
 from priolab.testbed.sandbox.outcome import Direction, Outcome
 from priolab.testbed.sandbox.packet import Cause, Endpoint, Loss, Packet
 from priolab.testbed.sandbox.spec import CLIENT, SandboxSpec
+from priolab.testbed.sandbox.timeline import Event, Timeline
 from priolab.testbed.topology.topology import ipv6_of
 
 _PROTOCOLS = {TCP: "tcp", UDP: "udp", ICMP: "icmp", ICMPV6: "icmpv6"}
@@ -46,11 +47,21 @@ class PacketTrace:
         """Returns the packets that a host has sent and received, in order of time."""
         return self._by_host[host]
 
+    def timeline(
+        self, *, begin_s: float | None = None, end_s: float | None = None, events: Sequence[Event] = ()
+    ) -> Timeline:
+        """Returns a picture of the packets of all hosts, as `Timeline` says."""
+        first, last, *others = self.spec.numbers
+        return Timeline(packets=self.sent, hosts=[first, *others, last], events=events, begin_s=begin_s, end_s=end_s)
+
     @cached_property
     def sent(self) -> Sequence[Packet]:
-        """The packets of all hosts, each where it was sent, in order of time."""
-        every = [each for of_host in self._by_host.values() for each in of_host if each.direction == "out"]
-        return sorted(every, key=lambda each: each.at_ns)
+        """The packets of all hosts in order of time, each where it was sent. One that no host has sent, or that came
+        a second time, is where it arrived.
+        """
+        every = [each for of_host in self._by_host.values() for each in of_host]
+        once = [each for each in every if each.direction == "out" or each.sent_ns is None or each.duplicate]
+        return sorted(once, key=lambda each: each.at_ns)
 
     @cached_property
     def _names(self) -> Mapping[bytes, str]:

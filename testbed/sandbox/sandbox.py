@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
+from priolab.common.documents import write_document
 from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
@@ -25,6 +26,7 @@ from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.packet import Packet
 from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
+from priolab.testbed.sandbox.timeline import Event, Timeline
 
 Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
@@ -110,6 +112,25 @@ class Result:
         if host not in trace.hosts:
             raise ScenarioError("host", host, ", ".join(trace.hosts))
         return trace.of(host)
+
+    def timeline(
+        self,
+        file: Path | None = None,
+        *,
+        begin_s: float | None = None,
+        end_s: float | None = None,
+        events: Iterable[Event] = (),
+    ) -> Timeline:
+        """Returns a picture of the packets of all hosts, and writes it to a file, `.svg` or `.png`.
+
+        begin_s, end_s: only packets that were sent in this time. events: what else to mark, each with its time in
+        seconds from the client's start. Raises Unfit without a capture, ScenarioError for another file, Unavailable.
+        """
+        trace = self._captured("timeline()")
+        made = trace.timeline(begin_s=begin_s, end_s=end_s, events=[*events])
+        if file is not None:
+            write_document(file, made.content(file), "timeline")
+        return made
 
     def _captured(self, wanted: str) -> PacketTrace:
         if self.trace is None:

@@ -113,3 +113,19 @@ def test_packets_repeat(here: Path) -> None:
     with Sandbox(RATE="5mbit", DELAY="30ms", LOSS="3%", server=_SERVE, folder=here, fresh=True) as sandbox:
         first, second = (sandbox.run(_GET, capture=True).packets("server") for _ in range(2))
     assert first == second
+
+
+def test_the_command_draws(here: Path) -> None:
+    """`--timeline` writes a picture with a stroke for each packet of the range; the output is as without it."""
+    server = f"{sys.executable} -m http.server 80"
+    words = [sys.executable, "-m", "priolab.experiments", "sandbox", "DELAY=20ms", "--server", server]
+    plain, drawn = (
+        subprocess.run([*words, *more, "--", *_GET], cwd=here, capture_output=True, check=True)
+        for more in ((), ("--timeline", "all.svg", "--between", "0s..0.025s"))
+    )
+    assert (plain.stdout, plain.stderr) == (drawn.stdout, drawn.stderr)
+    picture = (here / "all.svg").read_text()
+    # SYN and its answer at once; when that arrives after 20 ms, ACK and the request
+    told = re.findall("<title>(.*?)</title>", picture)
+    assert [each.split(": ")[1].split(",")[0] for each in told[:4]] == ["SYN", "SYN ACK", "ACK 1", "114 bytes"]
+    assert all(float(each.split()[0]) <= 0.025 for each in told)
