@@ -1,6 +1,6 @@
 """The packets of a run: from the captures of its hosts, and from what its links counted."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -24,12 +24,25 @@ _Stage = tuple[str, str]
 """The direction of a link: the name of its host; `down` toward it, `up` from it."""
 
 
-def counts(spec: SandboxSpec, outcome: Outcome) -> dict[_Stage, Direction]:
+def counts(outcome: Outcome) -> dict[_Stage, Direction]:
     """Returns what each direction of each link has counted."""
     found = {(CLIENT, "down"): outcome.down, (CLIENT, "up"): outcome.up}
     for name, each in outcome.beside.items():
         found |= {(name, "down"): each.down, (name, "up"): each.up}
-    return {stage: each for stage, each in found.items() if stage[0] in spec.ways}
+    return found
+
+
+def losses(outcome: Outcome, trace: "PacketTrace | None") -> Counter[Loss]:
+    """Returns how many packets did not arrive, by cause and place: as the links counted them, and from a trace those
+    that were too big, or that no link has counted.
+    """
+    found: Counter[Loss] = Counter()
+    for (link, way), each in counts(outcome).items():
+        found[Loss(cause=Cause.QUEUE, link=link, way=way)] = each.dropped
+        found[Loss(cause=Cause.LOSS, link=link, way=way)] = each.lost
+    seen = (each.lost for each in trace.sent if each.lost) if trace else ()
+    found.update(each for each in seen if each.cause in (Cause.MTU, Cause.UNKNOWN))
+    return +found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +126,7 @@ class PacketTrace:
             longest_ns = slowest_ns.get(each.way, sum(self._least_ns(each.way)))
             if not each.arrivals_ns and each.seen.at_ns + longest_ns < end_ns:
                 missing[self._last_stage(each)].append(each)
-        counted = counts(self.spec, self.outcome)
+        counted = counts(self.outcome)
         for at, of_stage in missing.items():
             count = counted.get(at, Direction()) if at else Direction()
             yield from _causes(at, of_stage, arrived[at], count)

@@ -133,6 +133,8 @@ def document(spec: SandboxSpec, outcome: Outcome) -> dict[str, Any]:
     told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in spec.ways.items()}}
     if not outcome.queue_bytes:
         del told["queue_bytes"]
+    for each in told["connections"]:
+        del each["down_limits"], each["up_limits"]
     if not outcome.beside:
         del told["beside"], told["codes"]
         for each in told["connections"]:

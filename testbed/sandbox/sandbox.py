@@ -8,6 +8,7 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,8 +24,9 @@ from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
 from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
-from priolab.testbed.sandbox.packet import Packet
-from priolab.testbed.sandbox.packet_trace import PacketTrace
+from priolab.testbed.sandbox.packet import Loss, Packet
+from priolab.testbed.sandbox.packet_trace import PacketTrace, losses
+from priolab.testbed.sandbox.repetition import Repetition
 from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 from priolab.testbed.sandbox.timeline import Event, Timeline
 
@@ -45,6 +47,8 @@ class Host:
 
 
 _NS = 10**9
+_LINE = 300
+"""The most letters of a line that is shown."""
 
 
 class ClientFailed(AssertionError):
@@ -55,12 +59,20 @@ class ClientFailed(AssertionError):
 class Result:
     """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when.
 
-    trace: its packets; None without a capture.
+    trace: its packets; None without a capture. command: a command that repeats the run.
     """
 
     outcome: Outcome
     frames: Sequence[OutputFrame]
     trace: PacketTrace | None = None
+    command: str = ""
+
+    def __repr__(self) -> str:
+        code, ending = self.outcome.code, self.outcome.ending
+        how = f"not ended ({ending})" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
+        last = self.last_lines(CLIENT, 1)
+        wrote = f"the client wrote at last: {last}" if last else "the client wrote nothing"
+        return f"Result: {how} after {self.seconds:.6f} s\n{wrote}"
 
     @property
     def code(self) -> int:
@@ -103,6 +115,13 @@ class Result:
         """TCP's data that the client's kernel received, by the client's time."""
         return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
 
+    @property
+    def losses(self) -> Counter[Loss]:
+        """How many packets did not arrive, by cause and place. Those that were too big, or that no link has counted,
+        need a capture.
+        """
+        return losses(self.outcome, self.trace)
+
     def packets(self, host: str) -> Sequence[Packet]:
         """Returns the packets that a host has sent and received, in order of time.
 
@@ -140,6 +159,11 @@ class Result:
     def written(self, host: str, *streams: str) -> bytes:
         """Returns what a host's program wrote to the streams `out` and `err`."""
         return b"".join(each.data for each in self.frames if each.place == host and each.stream in streams)
+
+    def last_lines(self, host: str, count: int) -> str:
+        """Returns the last lines that a host's program wrote, to either stream, without empty ones."""
+        lines = self.written(host, "out", "err").decode(errors="replace").splitlines()
+        return "\n".join([line[:_LINE] for line in lines if line.strip()][-count:])
 
     def check(self) -> Self:
         """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
@@ -205,6 +229,9 @@ class Sandbox:
         for name in [*waits, *(host for host, _, _ in sysctls)]:
             if name not in (CLIENT, SERVER, *further):
                 raise ScenarioError("host", name, ", ".join((CLIENT, SERVER, *further)))
+        self._further = further
+        self._memory = memory
+        self._last: Result | None = None
         self._spec = SandboxSpec(
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
@@ -241,11 +268,17 @@ class Sandbox:
         self._room = None
         self._stack.close()
 
+    @property
+    def last(self) -> Result | None:
+        """The result of the last run, also of one that raised an error; None before the first."""
+        return self._last
+
     def start(self, server: Command | Host | None) -> Self:
         """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
         host = server if isinstance(server, Host) else Host(server or "")
         links = {name: each for name, each in self._spec.links.items() if name != SERVER} | _links({SERVER: host})
         self._spec = replace(self._spec, server=host.command or None, links=links)
+        self._server = host
         return self
 
     def run(
@@ -292,9 +325,17 @@ class Sandbox:
         where, _ = session.usable(request)
         frames: list[OutputFrame] = []
         outcome = session.carry_out(request, where, self._room, frames.extend)
+        asked = Repetition(
+            spec=spec,
+            given=given,
+            links={name: each.link for name, each in {SERVER: self._server, **self._further}.items()},
+            memory=self._memory,
+            stdin=stdin,
+        )
+        self._last = Result(outcome=outcome, frames=frames, trace=traces[0] if traces else None, command=asked.command)
         if outcome.ending is not Ending.ENDED:
             raise StepFailed("sandbox", outcome.reason or outcome.ending)
-        return Result(outcome=outcome, frames=frames, trace=traces[0] if traces else None)
+        return self._last
 
 
 def _check_names(called: str, given: Iterable[str]) -> None:

@@ -82,7 +82,7 @@ def test_long_silence() -> None:
     picture = _picture([_packet(0), _packet(3_600_000), _packet(7_200_000)])
     (_, y1, _, y2), (_, y3, _, _), _ = _ends(picture)
     assert 0 < y3 - y2 < 2 * (y2 - y1)
-    assert _texts(picture).count("3600 s without a packet") == 2
+    assert _texts(picture).count("3,600 s without a packet") == 2
 
 
 def test_no_time_at_all() -> None:
