@@ -162,6 +162,8 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     if options.report and outcome.ending is Ending.ENDED:
         for line in report.lines(request.spec, outcome):
             _aside(line)
+    for hint in outcome.hints:
+        _aside(f"hint: {hint}")
     if outcome.reason is not None:
         shown.complain(outcome.reason)
     return code_of(outcome)

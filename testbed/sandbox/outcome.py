@@ -116,7 +116,7 @@ class Outcome:
     CLOCK_REALTIME at the client's start, the clock of captures. beside: the other hosts, if there are more than two
     or the server has a link. codes: the exit codes of the programs that had ended before they were ended, by their
     hosts. queue_bytes: of each host whose link has a queue in bytes, the most bytes in it toward the host (`down`)
-    and from it (`up`), if this way has a rate.
+    and from it (`up`), if this way has a rate. hints: what may have made programs fail, in words.
     """
 
     ending: Ending
@@ -132,3 +132,4 @@ class Outcome:
     beside: Mapping[str, Beside] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)
     queue_bytes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    hints: Sequence[str] = ()

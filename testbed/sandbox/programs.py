@@ -13,11 +13,14 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from priolab.common.process.processes import set_back
+from priolab.testbed.sandbox import hints
 from priolab.testbed.sandbox.connections import Ends
+from priolab.testbed.sandbox.daemons import foreground
 from priolab.testbed.sandbox.filesystem import View
 from priolab.testbed.sandbox.oom import like_others
 from priolab.testbed.sandbox.outcome import Ending, Outcome
@@ -101,6 +104,7 @@ class Programs:
         except Ended as ended:
             ending, reason = ended.ending, str(ended)
         duration_ns = time.monotonic_ns() - self._began_ns
+        found = [*hints.of_state(self._hosts, failed=code != 0)]
         self._looks = ()
         codes = {} if self._spec.is_pair else _codes(started)
         for process in reversed(started.values()):
@@ -110,7 +114,9 @@ class Programs:
         self._drain()
         for link in links:
             link.check_alive()
-        return Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
+        found += hints.of_words(self._last, self._spec.open_files)
+        told = Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
+        return replace(told, hints=found)
 
     def _looks_at(self, links: Sequence[ActiveLink], journal: SocketJournal | None) -> Sequence[Look]:
         looks = [each.look for each in links]
@@ -226,7 +232,8 @@ class Programs:
                 self._drain()
                 code = program.returncode
                 how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-                raise Ended(Ending.SERVER, f"{_who(name)} {how} before it listened: {self._last_line(name)}")
+                hint = "" if code else foreground(self._spec.companions[name])
+                raise Ended(Ending.SERVER, f"{_who(name)} {how} before it listened: {self._last_line(name)}{hint}")
             if self._listens(name, port):
                 return
             if time.monotonic_ns() - begun_ns > _LISTEN_NS:

@@ -171,7 +171,8 @@ class Result:
         if self.code != 0:
             last = (self.err or self.out).strip().rpartition("\n")[2]
             reason = self.outcome.reason or last or "it wrote nothing"
-            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}")
+            hints = "".join(f"; {hint}" for hint in self.outcome.hints)
+            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}{hints}")
         return self
 
 
@@ -334,7 +335,7 @@ class Sandbox:
         )
         self._last = Result(outcome=outcome, frames=frames, trace=traces[0] if traces else None, command=asked.command)
         if outcome.ending is not Ending.ENDED:
-            raise StepFailed("sandbox", outcome.reason or outcome.ending)
+            raise StepFailed("sandbox", "; ".join([outcome.reason or outcome.ending, *outcome.hints]))
         return self._last
 
 
