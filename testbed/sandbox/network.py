@@ -62,7 +62,7 @@ def topology_of(spec: SandboxSpec) -> Topology:
         routers=(*links.values(), _ROUTER),
         wires=[wire for name in spec.numbers for wire in _wires(name, spec.numbers[name], links.get(name))],
         links={link: Shaping(link=spec.ways[name].link, near=_TO_HOST, far=_TO_ROUTER) for name, link in links.items()},
-        captures={ALL: [*ends.captures[ALL], *(_at_router(spec, name) for name in links if spec.capture)]},
+        captures={ALL: [*ends.captures[ALL], *(_at_router(spec, name) for name in links if spec.traced)]},
     )
 
 

@@ -181,6 +181,7 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
     return replace(
         spec,
         capture=request.captures,
+        traced=request.traced is not None,
         tcpdump=tcpdump,
         isolated=isolated,
         programs=tuple(_programs(spec)) if isolated else (),
