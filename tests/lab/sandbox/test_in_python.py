@@ -170,4 +170,7 @@ def test_the_guides_example(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """The guide's program in Python runs as it is."""
     guide = (ROOT / "docs/guide/sandbox.md").read_text()
     monkeypatch.chdir(here)
-    exec(guide.split("```python\n")[1].partition("\n```")[0], {})
+    example, _, _, packets = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
+    exec(example, {})
+    exec(packets, {"Sandbox": Sandbox})
+    assert (here / "page.svg").read_text().startswith("<svg ")
