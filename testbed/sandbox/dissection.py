@@ -20,7 +20,8 @@ _ICMP_BYTES = 8
 
 
 class Sighting(NamedTuple):
-    """A packet in a capture. at_ns: by CLOCK_REALTIME. ident: the identification of IPv4, or of a fragment; None
+    """A packet in a capture. at_ns: by CLOCK_REALTIME. length: of the payload in bytes. payload: its beginning, as far
+    as it was captured. ident: the identification of IPv4, or of a fragment; None
     without. fragment: the offset of a fragment in bytes. ports: None in later fragments, and without ports. stamp: the
     time in TCP's option; 0 without. mss: the maximum segment size that it announces; 0 without. options: the bytes of
     TCP's options.
@@ -30,6 +31,7 @@ class Sighting(NamedTuple):
     source: bytes
     destination: bytes
     protocol: int
+    length: int
     payload: bytes
     ident: int | None = None
     fragment: int = 0
@@ -72,17 +74,19 @@ def _packet(at_ns: int, kind: int, data: bytes) -> Sighting | None:
     """Reads a packet of IP; None for another, or a broken one."""
     try:
         if kind == _IPV4:
-            length, ident, fragment, protocol, source, destination = _HEAD4.unpack_from(data)
-            body = data[4 * (data[0] & 15) : length]
-            seen = Sighting(at_ns, source, destination, protocol, body, ident, 8 * (fragment & 0x1FFF))
+            whole, ident, fragment, protocol, source, destination = _HEAD4.unpack_from(data)
+            head = 4 * (data[0] & 15)
+            fragment = 8 * (fragment & 0x1FFF)
+            seen = Sighting(at_ns, source, destination, protocol, whole - head, data[head:whole], ident, fragment)
         elif kind == _IPV6:
-            length, protocol, source, destination = _HEAD6.unpack_from(data)
-            body, number, offset = data[_HEAD6.size : _HEAD6.size + length], None, 0
+            whole, protocol, source, destination = _HEAD6.unpack_from(data)
+            body, number, offset = data[_HEAD6.size : _HEAD6.size + whole], None, 0
+            beyond = whole - len(body)
             while protocol in (*_EXTENSIONS, _FRAGMENT):
                 if protocol == _FRAGMENT:
                     offset, number = struct.unpack_from(">HI", body, 2)
                 protocol, body = body[0], body[8 if protocol == _FRAGMENT else 8 + 8 * body[1] :]
-            seen = Sighting(at_ns, source, destination, protocol, body, number, offset & ~7)
+            seen = Sighting(at_ns, source, destination, protocol, beyond + len(body), body, number, offset & ~7)
         else:
             return None
         return seen if seen.fragment else _with_transport(seen)
@@ -94,18 +98,19 @@ def _with_transport(seen: Sighting) -> Sighting:
     body = seen.payload
     if seen.protocol == UDP:
         source, destination = struct.unpack_from(">HH", body)
-        return seen._replace(ports=(source, destination), payload=body[_UDP_BYTES:])
+        return seen._replace(ports=(source, destination), payload=body[_UDP_BYTES:], length=seen.length - _UDP_BYTES)
     if seen.protocol != TCP:
         return seen
     source, destination, sequence = struct.unpack_from(">HHI", body)
     seen = seen._replace(ports=(source, destination), sequence=sequence)
     if len(body) < _TCP.size:  # the beginning of a packet
-        return seen._replace(payload=b"")
+        return seen._replace(payload=b"", length=0)
     *_, acknowledgment, rest = _TCP.unpack_from(body)
     end = 4 * (rest >> 12)
     options = dict(_options(body[20:end]))
     return seen._replace(
         payload=body[end:],
+        length=seen.length - end,
         flags=rest & 0xFF,
         acknowledgment=acknowledgment if rest & ACK else 0,
         stamp=int.from_bytes(options.get(_TIMES, b"")[:4]),

@@ -59,7 +59,7 @@ def journeys(
     routers: Mapping[str, Sequence[Sighting]],
     least_ns: Callable[[Way], tuple[int, int]],
 ) -> list[Journey]:
-    """Returns the journeys of all packets that a host sent or received, in the order in which they began.
+    """Returns the journeys of all packets from a host's address or to it, in the order in which they began.
 
     captures: by the hosts' names what each saw. names: the hosts by their addresses. routers: by a host's name what the
     router saw at this host's link. least_ns: the time of a way at least, before the router and after it, where no
@@ -71,7 +71,10 @@ def journeys(
     sent, passed, arrived = _Seen(), _Seen(), _Seen()
     for host, seen in captures.items():
         for whole in seen:
-            (sent if names.get(whole.source) == host else arrived).add(cut.pieces(whole))
+            if names.get(whole.source) == host:
+                sent.add(cut.pieces(whole))
+            elif names.get(whole.destination) == host:
+                arrived.add(cut.pieces(whole))
     for host, seen in routers.items():
         for whole in seen:
             if host == _tap(whole, names, routers):
@@ -177,20 +180,21 @@ class _Cut:
         self._mss = {each.reverse: each.mss for each in everywhere if each.flags & SYN and each.mss}
         self._sizes: dict[_Key, int] = {}
         for each in away:
-            if each.payload and each.ports:
+            if each.length and each.ports:
                 start = _start(each)
-                self._sizes[start] = min(len(each.payload), self._sizes.get(start, _SEQUENCES))
+                self._sizes[start] = min(each.length, self._sizes.get(start, _SEQUENCES))
 
     def pieces(self, whole: Sighting) -> Iterator[Sighting]:
         """Yields the packets on the wire."""
         size = self._size(whole)
-        if len(whole.payload) <= size:
+        if whole.length <= size:
             yield whole
             return
-        count = -(-len(whole.payload) // size)
+        count = -(-whole.length // size)
         for number in range(count):
             flags = whole.flags & ~(_LAST_ALONE if number < count - 1 else 0) & ~(_FIRST_ALONE if number else 0)
             yield whole._replace(
+                length=min(size, whole.length - number * size),
                 payload=whole.payload[number * size : (number + 1) * size],
                 ident=None if whole.ident is None else (whole.ident + number) % _IDENTS,
                 sequence=(whole.sequence + number * size) % _SEQUENCES if whole.protocol == TCP else 0,
@@ -198,7 +202,7 @@ class _Cut:
             )
 
     def _size(self, whole: Sighting) -> int:
-        length, family = len(whole.payload), len(whole.source)
+        length, family = whole.length, len(whole.source)
         if not whole.ports or whole.fragment:
             return length
         if whole.protocol == UDP:
@@ -214,10 +218,8 @@ def _start(seen: Sighting) -> _Key:
 
 def _key(seen: Sighting) -> _Key:
     """Returns what tells a packet from others, on all its way."""
-    payload: object = len(seen.payload)
-    if seen.protocol != TCP and not seen.ident:
-        payload = seen.payload
-    return (*_start(seen), seen.fragment, seen.flags & (SYN | FIN | RST | ACK), payload)
+    payload = b"" if seen.protocol == TCP or seen.ident else seen.payload
+    return (*_start(seen), seen.fragment, seen.flags & (SYN | FIN | RST | ACK), seen.length, payload)
 
 
 def _quotation(seen: Sighting) -> _Key:

@@ -47,8 +47,10 @@ def losses(outcome: Outcome, trace: "PacketTrace | None") -> Counter[Loss]:
 
 @dataclass(frozen=True, kw_only=True)
 class PacketTrace:
-    """The captures of a run, as pcap files by the names of hosts. hosts: what each saw. routers: what the router saw at
-    each one's link.
+    """The captures of a run, as pcap files by the names of hosts.
+
+    outcome: with what was counted until their end. hosts: what each saw. routers: what the router saw at each one's
+    link.
     """
 
     spec: SandboxSpec
@@ -124,7 +126,7 @@ class PacketTrace:
                     arrived[stage].append(each)
         for each in found:
             longest_ns = slowest_ns.get(each.way, sum(self._least_ns(each.way)))
-            if not each.arrivals_ns and each.seen.at_ns + longest_ns < end_ns:
+            if each.seen.destination in self._names and not each.arrivals_ns and each.seen.at_ns + longest_ns < end_ns:
                 missing[self._last_stage(each)].append(each)
         counted = counts(self.outcome)
         for at, of_stage in missing.items():
@@ -147,7 +149,7 @@ class PacketTrace:
             flags=tuple(name for bit, name in FLAGS if seen.flags & bit),
             sequence=numbers.sequence,
             acknowledgment=numbers.acknowledgment,
-            length=len(seen.payload),
+            length=seen.length,
             sent_ns=seen.at_ns - begin_ns if journey.sent else None,
             arrived_ns=arrivals[0] if arrivals else None,
             lost=loss,
@@ -183,7 +185,7 @@ def _with_numbers(found: Sequence[Journey]) -> Iterator[tuple[Journey, _Numbers]
         if seen.flow not in first or (seen.flags & SYN and first[seen.flow] != seen.sequence):
             first[seen.flow], ends[seen.flow] = seen.sequence, 0
         position = (seen.sequence - first[seen.flow]) % _SEQUENCES
-        end = position + len(seen.payload) + bool(seen.flags & SYN) + bool(seen.flags & FIN)
+        end = position + seen.length + bool(seen.flags & SYN) + bool(seen.flags & FIN)
         answered = first.get(seen.reverse, seen.acknowledgment)
         acknowledged = (seen.acknowledgment - answered) % _SEQUENCES if seen.flags & ACK else 0
         yield each, _Numbers(position, acknowledged, end > position and position < ends[seen.flow])

@@ -15,6 +15,8 @@ _ETHERNET = 1
 _NAME, _RESOLUTION, _END = 2, 9, b"\0\0\0\0"
 _FILE = struct.Struct("=IHHiIII")  # of pcap: magic number, version, zone, accuracy, longest packet, kind
 _RECORD = struct.Struct("=IIII")  # of pcap: seconds, nanoseconds, kept length, length
+HEAD = _FILE.pack(0xA1B2_3C4D, 2, 4, 0, 0, 2**18, _ETHERNET)
+"""The beginning of a pcap file with times in nanoseconds."""
 _NS = 10**9
 
 
@@ -36,6 +38,11 @@ def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
         head = struct.pack("=IIIII", number, at_ns >> 32, at_ns & 0xFFFF_FFFF, len(data), length)
         blocks.append(_block(_PACKET, head + _padded(data)))
     return b"".join(blocks)
+
+
+def record(seconds: int, nanoseconds: int, length: int, kept: bytes) -> bytes:
+    """Returns a packet of a pcap file. kept: all of it, or its beginning."""
+    return _RECORD.pack(seconds, nanoseconds, len(kept), length) + kept
 
 
 def records(data: bytes) -> Iterator[tuple[int, int, bytes]]:

@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from priolab.common.process.processes import set_back
 from priolab.testbed.sandbox import hints
-from priolab.testbed.sandbox.connections import Ends
 from priolab.testbed.sandbox.daemons import foreground
 from priolab.testbed.sandbox.filesystem import View
 from priolab.testbed.sandbox.oom import like_others
@@ -43,6 +43,16 @@ _START_NS = 10**7
 """Programs start at multiples of this time."""
 _LISTENING, _BOUND = "0A", "07"  # states in /proc/net/tcp and /proc/net/udp (<net/tcp_states.h>)
 _TABLES = (("tcp", _LISTENING), ("udp", _BOUND), ("tcp6", _LISTENING), ("udp6", _BOUND))
+
+
+class Heard(Protocol):
+    """Something beside the programs to which this process listens."""
+
+    def fileno(self) -> int:
+        """Returns the descriptor that is readable when there is something."""
+
+    def hear(self) -> None:
+        """Hears it."""
 
 
 class Ended(Exception):
@@ -73,14 +83,14 @@ class Programs:
         self._selector = selectors.DefaultSelector()
         self._last = dict.fromkeys(hosts, b"")
 
-    def run(self, links: Sequence[ActiveLink], ends: Sequence[Ends], journal: SocketJournal | None) -> Outcome:
+    def run(self, links: Sequence[ActiveLink], heard: Sequence[Heard], journal: SocketJournal | None) -> Outcome:
         """Runs the server, the further programs and the client, until the client ends or a limit is over.
 
-        journal: for samples of the sockets; None for none.
+        heard: to what else to listen meanwhile. journal: for samples of the sockets; None for none.
         """
         self._take_precedence()
-        for end in ends:
-            self._selector.register(end, selectors.EVENT_READ, end.hear)
+        for each in heard:
+            self._selector.register(each, selectors.EVENT_READ, each.hear)
         started: dict[str, subprocess.Popen[bytes]] = {}
         code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
         try:

@@ -78,11 +78,6 @@ class RunRequest:
     fresh: bool = False
     traced: Callable[[PacketTrace], None] | None = None
 
-    @property
-    def captures(self) -> bool:
-        """True if somebody wants the packets."""
-        return self.capture is not None or self.traced is not None
-
 
 def usable(request: RunRequest) -> tuple[str, str | None]:
     """Returns where to carry it out, GUEST or NAMESPACES, and a note about the choice; None for none.
@@ -143,11 +138,10 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
                 terminal = meanwhile.enter_context(Terminal(files)) if spec.terminal else None
                 outcome = _Run(request, spec, files, hear, terminal).outcome()
             captures = [(name, files.capture(name)) for name in spec.numbers]
-            if all(path.exists() for _, path in captures):
-                if capture:
-                    capture.write(pcapng.joined(captures))
-                if request.traced:
-                    request.traced(_trace(spec, outcome, files))
+            if capture and all(path.exists() for _, path in captures):
+                capture.write(pcapng.joined(captures))
+            if request.traced and files.traced.exists():
+                request.traced(_trace(spec, files))
             if samples and files.samples.exists():
                 samples.write(files.samples.read_bytes())
         return outcome
@@ -155,12 +149,12 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
         shutil.rmtree(files.path, ignore_errors=True)
 
 
-def _trace(spec: SandboxSpec, outcome: Outcome, files: Files) -> PacketTrace:
-    at_router = {name: files.capture(Files.router(name)) for name in spec.ways}
+def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
+    at_router = {name: files.router_trace(name) for name in spec.ways}
     return PacketTrace(
         spec=spec,
-        outcome=outcome,
-        hosts={name: files.capture(name).read_bytes() for name in spec.numbers},
+        outcome=msgspec.convert(read_json(files.traced), Outcome),
+        hosts={name: files.trace(name).read_bytes() for name in spec.numbers},
         routers={name: path.read_bytes() for name, path in at_router.items() if path.exists()},
     )
 
@@ -168,8 +162,8 @@ def _trace(spec: SandboxSpec, outcome: Outcome, files: Files) -> PacketTrace:
 def _completed(request: RunRequest, where: str) -> SandboxSpec:
     spec = request.spec
     isolated = where == GUEST
-    tcpdump = find("tcpdump") if request.captures else None
-    if request.captures and tcpdump is None:
+    tcpdump = find("tcpdump") if request.capture is not None else None
+    if request.capture is not None and tcpdump is None:
         raise Unavailable("--capture", "tcpdump is not installed", "run `apt-get install tcpdump`")
     if isolated:
         if spec.terminal and not kernel.can_wait():
@@ -180,7 +174,7 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
         _check_nothing_of_guests(request)
     return replace(
         spec,
-        capture=request.captures,
+        capture=request.capture is not None,
         traced=request.traced is not None,
         tcpdump=tcpdump,
         isolated=isolated,

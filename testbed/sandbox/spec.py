@@ -59,15 +59,15 @@ class SandboxSpec:
     for no server. environment: that of the programs. folder: their current folder. limit_ns: the longest time of the
     client, by the clock of the hosts. sysctls: host, name and value of each. wait: when the client starts: AT_ONCE,
     LISTENS, or the number of the port at which the server must listen. scratch: True if what the programs write into
-    their folder is thrown away. fair: True for the kernel's default scheduler. capture: True to record packets. traced:
-    True to record them at the router, too. interval_ns: between samples of the sockets and the queue; None for none.
-    programs: the paths of programs that are kept open for the next spec. tcpdump: the path of this program; None if it
-    is not needed. isolated: True in a guest. hosts: the further hosts, each with the argument list of its program,
-    empty for none. links: the knobs of the links of hosts beside the client. waits: as `wait`, for further hosts. ipv6:
-    True if the hosts have addresses of both families. terminal: the size of the client's terminal; None for none.
-    visible: paths of this machine that the programs see beside the system's folders; None for all. hidden: folders that
-    they do not see. open_files: how many files a program may open, soft and hard limit; None for as many as the kernel
-    gives it.
+    their folder is thrown away. fair: True for the kernel's default scheduler. capture: True to record packets by
+    tcpdump. traced: True to record their beginnings by the lab itself. interval_ns: between samples of the sockets and
+    the queue; None for none. programs: the paths of programs that are kept open for the next spec. tcpdump: the path of
+    this program; None if it is not needed. isolated: True in a guest. hosts: the further hosts, each with the argument
+    list of its program, empty for none. links: the knobs of the links of hosts beside the client. waits: as `wait`, for
+    further hosts. ipv6: True if the hosts have addresses of both families. terminal: the size of the client's terminal;
+    None for none. visible: paths of this machine that the programs see beside the system's folders; None for all.
+    hidden: folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for
+    as many as the kernel gives it.
     """
 
     knobs: Mapping[str, str]
@@ -178,14 +178,22 @@ class Files:
         """The ending, and what was counted (outcome.py). It is written last."""
         return self.path / "outcome.json"
 
-    def capture(self, name: str) -> Path:
-        """Returns the packets of a host, or of a name of `router`, a pcap file."""
-        return self.path / f"{name}.pcap"
+    def capture(self, host: str) -> Path:
+        """Returns the packets of a host, a pcap file."""
+        return self.path / f"{host}.pcap"
 
-    @staticmethod
-    def router(host: str) -> str:
-        """Returns the name of the capture at the router toward a host's link. No host has such a name."""
-        return f"router_{host}"
+    @property
+    def traced(self) -> Path:
+        """The outcome with what was counted until the end of the traces."""
+        return self.path / "traced.json"
+
+    def trace(self, host: str) -> Path:
+        """Returns the beginnings of a host's packets, a pcap file."""
+        return self.path / f"{host}.trace"
+
+    def router_trace(self, host: str) -> Path:
+        """Returns the beginnings of the packets between the router and a host's link, a pcap file."""
+        return self.path / f"{host}.router-trace"
 
     @property
     def samples(self) -> Path:

@@ -1,6 +1,7 @@
 """The packets of a run as values, against tcpdump's own reading, the link's counters, and values computed by hand."""
 
 import re
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -113,6 +114,27 @@ def test_packets_repeat(here: Path) -> None:
     with Sandbox(RATE="5mbit", DELAY="30ms", LOSS="3%", server=_SERVE, folder=here, fresh=True) as sandbox:
         first, second = (sandbox.run(_GET, capture=True).packets("server") for _ in range(2))
     assert first == second
+
+
+def test_a_capture_changes_nothing(here: Path) -> None:
+    """With a capture a run has the same output, times, counts and random numbers as without."""
+    draw = "import os, sys; print(os.urandom(8).hex(), *range(3), file=sys.stderr)"
+    command = ["sh", "-c", f"{sys.executable} -c '{draw}' && exec {shlex.join(_GET)}"]
+    hosts = {"phone": Host(_udp("AF_INET", 20), RATE_UP="100kbit")}
+    with Sandbox(RATE="5mbit", DELAY="30ms", LOSS="3%", server=_SERVE, hosts=hosts, folder=here, fresh=True) as sandbox:
+        plain, captured = (sandbox.run(command, capture=capture).check() for capture in (None, True))
+    assert (plain.outcome, plain.frames, plain.command) == (captured.outcome, captured.frames, captured.command)
+    assert captured.packets("phone")
+
+
+@pytest.mark.needs("fabric-netns")
+def test_on_a_real_clock(here: Path) -> None:
+    """In network namespaces of this machine packets are values, too."""
+    with Sandbox(fabric="netns", DELAY="20ms", RATE="10mbit", server=_SERVE, folder=here, capture=True) as sandbox:
+        result = sandbox.run(_GET).check()
+    came = [each for each in result.packets("client") if each.direction == "in" and each.length]
+    assert sum(each.length for each in came if not each.retransmission) >= 300_000
+    assert all(each.arrived_ns - each.sent_ns >= 20_000_000 for each in came if each.sent_ns and each.arrived_ns)
 
 
 def test_the_command_draws(here: Path) -> None:

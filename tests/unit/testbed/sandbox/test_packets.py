@@ -180,6 +180,14 @@ def test_what_no_host_sent() -> None:
     assert (packet.source.host, packet.sent_ns, packet.arrived_ns) == ("198.18.3.2", None, 5 * _MS)
 
 
+def test_what_goes_to_no_host() -> None:
+    """Nobody knows what becomes of a packet to another address; reports of a device about its groups are left out."""
+    other = udp((CLIENT, "198.18.0.1"), (1, 2), b"", ident=1)
+    report = udp(("fe80::1", "ff02::16"), (1, 2), b"")
+    (packet,) = _trace({"client": [(0, other), (1, report)]}).of("client")
+    assert (packet.destination.host, packet.arrived_ns, packet.lost) == ("198.18.0.1", None, None)
+
+
 def test_under_way_at_the_end() -> None:
     """A packet that could not arrive before the end of the capture is not lost."""
     spec = _spec("DELAY_UP=2s")
