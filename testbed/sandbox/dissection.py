@@ -63,7 +63,7 @@ def sightings(capture: bytes) -> Iterator[Sighting]:
             yield seen
 
 
-def quoted(seen: Sighting) -> Sighting | None:
+def quotation(seen: Sighting) -> Sighting | None:
     """Returns the beginning of the packet that was too big, if this one tells its sender so."""
     if tuple(seen.payload[:2]) != _TOO_BIG.get(seen.protocol):
         return None

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from priolab.testbed.sandbox.dissection import ACK, FIN, PSH, RST, SYN, TCP, UDP, Sighting, quoted
+from priolab.testbed.sandbox.dissection import ACK, FIN, PSH, RST, SYN, TCP, UDP, Sighting, quotation
 
 _IPV4_BYTES = 4
 _IDENTS = 2**16
@@ -101,9 +101,9 @@ def journeys(
             else:
                 found.append(Journey(seen=came[0]._replace(at_ns=came_ns), sent=False, arrivals_ns=[came_ns]))
         found += made
-    told = {_quotation(part) for each in here if (part := quoted(each))}
+    told = {_reference(part) for each in here if (part := quotation(each))}
     for journey in found:
-        journey.too_big = not journey.arrivals_ns and _quotation(journey.seen) in told
+        journey.too_big = not journey.arrivals_ns and _reference(journey.seen) in told
     return sorted(found, key=lambda journey: journey.seen.at_ns)
 
 
@@ -222,6 +222,6 @@ def _key(seen: Sighting) -> _Key:
     return (*_start(seen), seen.fragment, seen.flags & (SYN | FIN | RST | ACK), seen.length, payload)
 
 
-def _quotation(seen: Sighting) -> _Key:
+def _reference(seen: Sighting) -> _Key:
     """Returns what an error of ICMP tells of a packet."""
     return (*seen.flow, seen.ident, seen.sequence)

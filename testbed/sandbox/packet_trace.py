@@ -125,8 +125,10 @@ class PacketTrace:
                 for stage in self._stages(each):
                     arrived[stage].append(each)
         for each in found:
+            if each.arrivals_ns or each.seen.destination not in self._names:
+                continue
             longest_ns = slowest_ns.get(each.way, sum(self._least_ns(each.way)))
-            if each.seen.destination in self._names and not each.arrivals_ns and each.seen.at_ns + longest_ns < end_ns:
+            if each.seen.at_ns + longest_ns < end_ns:
                 missing[self._last_stage(each)].append(each)
         counted = counts(self.outcome)
         for at, of_stage in missing.items():

@@ -38,7 +38,7 @@ _KINDS: Mapping[str, str] = {
 _RANKS = ("SYN, FIN, RST", "sent again", "data", "without TCP", "acknowledgment")
 """The kinds of packets. Of several at one place the first kind is named."""
 _LOST = "#b00020"
-_INK, _QUIET, _GRID, _BAND = "#1a1a1a", "#5a5a5a", "#e4e4e4", "#f1f1f1"
+_INK, _QUIET, _BAND = "#1a1a1a", "#5a5a5a", "#f1f1f1"
 _FONT = "Liberation Sans, Helvetica, Arial, sans-serif"
 _TIMES_PX, _LABELS_PX, _LEAST_BETWEEN_PX, _PAIR_PX, _EVENT_PX = 92, 112, 200, 520, 230
 _TOP_PX, _BOTTOM_PX, _LINE_PX = 66, 34, 12
