@@ -133,8 +133,8 @@ class _Seen:
 
 
 def _tap(seen: Sighting, names: Mapping[bytes, str], routers: Container[str]) -> str | None:
-    """Returns the host at whose link the router's sight of a packet counts; None if it has none."""
-    ends = (names.get(seen.source, ""), names.get(seen.destination, ""))
+    """Returns the host at whose link the router's sight of a packet counts, better its receiver's; None without."""
+    ends = (names.get(seen.destination, ""), names.get(seen.source, ""))
     return next((name for name in ends if name in routers), None)
 
 

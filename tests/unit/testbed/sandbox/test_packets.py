@@ -250,6 +250,16 @@ def test_the_place_between_two_links() -> None:
     assert str(trace.of("phone")[0].lost) == "dropped by the queue on the link from phone"
 
 
+def test_what_the_router_took_away() -> None:
+    """A packet that the router had from one link, and did not give to the next, has no place."""
+    spec = _spec("phone.DELAY=1ms", "server.LOSS=1%", hosts=("phone",))
+    frame = udp((PHONE, SERVER), (1, 2), b"", ident=1)
+    counted = {"server": Beside(down=Direction(lost=1)), "phone": Beside()}
+    routers: dict[str, Frames] = {"phone": [(0, frame)], "server": []}
+    (packet,) = _trace({"phone": [(0, frame)]}, spec=spec, routers=routers, beside=counted).of("phone")
+    assert packet.lost == Loss(cause=Cause.UNKNOWN)
+
+
 def test_a_fragment() -> None:
     """A later fragment has no ports, and extension headers of IPv6 are passed over."""
     source, destination = (socket.inet_pton(socket.AF_INET6, ipv6_of(each)) for each in (CLIENT, SERVER))
