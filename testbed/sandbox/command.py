@@ -12,6 +12,7 @@ import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,11 +21,12 @@ from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.exit_codes import signalled
 from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
-from priolab.testbed.sandbox import knobs, report, session, terminal
+from priolab.testbed.sandbox import knobs, report, session, terminal, timeline
 from priolab.testbed.sandbox.expectations import EXPECT, NEVER, Expectation, Verdict
 from priolab.testbed.sandbox.link_table import with_tables
 from priolab.testbed.sandbox.outcome import EXIT_CODES, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.sandbox_file import SUFFIX, take_file
 from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 from priolab.testbed.sandbox.target import Target
@@ -129,6 +131,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted as JSON")
     parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of all hosts as pcapng")
+    parser.add_argument(
+        "--timeline",
+        type=Path,
+        metavar="FILE",
+        help="draw the packets of all hosts: .svg, or .png with vl-convert-python",
+    )
+    parser.add_argument(
+        "--between", metavar="BEGIN..END", help="draw the packets that were sent in this time, such as 1.5s..2s"
+    )
     parser.add_argument("--samples", type=Path, metavar="FILE", help="write the state of all TCP sockets over time")
     parser.add_argument("--interval", metavar="TIME", default="10ms", help="the time between samples (default: 10ms)")
     parser.set_defaults(do=sandbox, command=(), from_make=False, knobs=knobs.ALLOWED)
@@ -148,6 +159,10 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
+    begin_s, end_s = _between(options.between, options.timeline)
+    if options.timeline is not None:
+        timeline.check_file("--timeline", options.timeline)
+    traces: list[PacketTrace] = []
     where, note_of_choice = session.usable(request)
     if note_of_choice:
         _aside(f"note: {note_of_choice}")
@@ -155,10 +170,12 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
         _aside(note)
     output = _Output(both=options.both, marked=bool(options.host))
     with ExitStack() as stack:
-        servers, counts = (
+        servers, counts, drawn = (
             None if path is None else stack.enter_context(Target(path, _STEP))
-            for path in (options.server_output, options.json)
+            for path in (options.server_output, options.json, options.timeline)
         )
+        if drawn:
+            request = replace(request, traced=traces.append)
         room = stack.enter_context(session.room())
 
         def hear(frames: Iterable[OutputFrame]) -> None:
@@ -172,9 +189,13 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
             servers.write(b"".join(output.servers))
         if counts:
             counts.write(json.dumps(report.document(request.spec, outcome), indent=2).encode() + b"\n")
+        if drawn and traces:
+            drawn.write(traces[0].timeline(begin_s=begin_s, end_s=end_s).content(options.timeline))
     if options.report and outcome.ending is Ending.ENDED:
         for line in report.lines(request.spec, outcome):
             _aside(line)
+    for hint in outcome.hints:
+        _aside(f"hint: {hint}")
     if outcome.reason is not None:
         shown.complain(outcome.reason)
     code = code_of(outcome)
@@ -287,6 +308,19 @@ def _wait(word: str, hosts: Iterable[str]) -> tuple[str, str]:
         return host or SERVER, text
     allowed = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
     raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further host and a colon if it is its")
+
+
+def _between(text: str | None, timeline: Path | None) -> tuple[float | None, float | None]:
+    """Returns the first and the last second of a timeline; None for those of the packets."""
+    if text is None:
+        return None, None
+    begin, dots, end = text.partition("..")
+    if not dots or timeline is None:
+        raise ScenarioError("--between", text, "BEGIN..END, such as 1.5s..2s, beside --timeline FILE")
+    begin_ns, end_ns = (parsed_time_ns("--between", each, "0s", "1000000s") for each in (begin, end))
+    if begin_ns >= end_ns:
+        raise ScenarioError("--between", text, "a BEGIN before its END")
+    return begin_ns / 10**9, end_ns / 10**9
 
 
 def _wall_limit_s(text: str | None, default_s: float) -> float:

@@ -31,12 +31,19 @@ class Events:
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._alarm = stack.enter_context(Alarm())
-            self._programs.wake_for(self._alarm, self._alarm.clear)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def fileno(self) -> int:
+        """Returns the descriptor that is readable when an event is due."""
+        return self._alarm.fileno()
+
+    def hear(self) -> None:
+        """Hears that an event is due; `look` carries it out."""
+        self._alarm.clear()
 
     def look(self, now_ns: int) -> int | None:
         """Carries out what is due; returns when the next event is. Raises StepFailed, and Ended as `Programs.run`."""

@@ -13,13 +13,14 @@ A link is the same in both pictures: its host routes, and shapes packets toward 
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
+from priolab.testbed.sandbox.packet_recorder import PacketRecorder
+from priolab.testbed.sandbox.spec import CLIENT, SERVER, Files, SandboxSpec
 from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.end_settings import CongestionControl, EndSettings
 from priolab.testbed.topology.network import Network, build
@@ -102,6 +103,19 @@ def shaping(spec: SandboxSpec, network: Network, folder: Path) -> Iterator[Mappi
             shaped = network.shaping(_link_of(name), seed=seed, folder=own, interval_ns=spec.interval_ns)
             active[name] = stack.enter_context(shaped)
         yield active
+
+
+@contextmanager
+def recording(spec: SandboxSpec, network: Network, files: Files) -> Iterator[Sequence[PacketRecorder]]:
+    """Records the packets of all hosts, and between the router and the links, if the spec asks for it.
+
+    The context must be open until LAST_BLOCK_S after the last packet. Raises OSError and InvalidRun.
+    """
+    routed = () if spec.is_pair else spec.ways
+    places = [(network.hosts[name], WIRE, files.trace(name)) for name in spec.numbers]
+    places += [(network.hosts[_ROUTER], _toward(spec.numbers[name]), files.router_trace(name)) for name in routed]
+    with ExitStack() as stack:
+        yield [stack.enter_context(PacketRecorder(*place)) for place in places if spec.traced]
 
 
 def folder_of(name: str, folder: Path) -> Path:

@@ -12,14 +12,16 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from priolab.common.descriptors import process_ids
 from priolab.common.process.processes import set_back
-from priolab.testbed.sandbox.connections import Ends
+from priolab.testbed.sandbox import hints
+from priolab.testbed.sandbox.daemons import foreground
 from priolab.testbed.sandbox.filesystem import View
 from priolab.testbed.sandbox.oom import like_others
 from priolab.testbed.sandbox.outcome import Ending, Outcome
@@ -45,11 +47,14 @@ _LISTENING, _BOUND = "0A", "07"  # states in /proc/net/tcp and /proc/net/udp (<n
 _TABLES = (("tcp", _LISTENING), ("udp", _BOUND), ("tcp6", _LISTENING), ("udp6", _BOUND))
 
 
-class HasFileno(Protocol):
-    """What a selector can wait for."""
+class Heard(Protocol):
+    """Something beside the programs to which this process listens."""
 
     def fileno(self) -> int:
-        """Returns the descriptor."""
+        """Returns the descriptor that is readable when there is something."""
+
+    def hear(self) -> None:
+        """Hears it."""
 
 
 class Ended(Exception):
@@ -88,17 +93,18 @@ class Programs:
     def run(
         self,
         links: Sequence[ActiveLink],
-        ends: Sequence[Ends],
+        heard: Sequence[Heard],
         journal: SocketJournal | None,
         looks: Sequence[Look] = (),
     ) -> Outcome:
         """Runs the server, the further programs and the client, until the client ends or a limit is over.
 
-        journal: for samples of the sockets; None for none. looks: called from the client's start on.
+        heard: to what else to listen meanwhile. journal: for samples of the sockets; None for none. looks: called from
+        the client's start on.
         """
         self._take_precedence()
-        for end in ends:
-            self._selector.register(end, selectors.EVENT_READ, end.hear)
+        for each in heard:
+            self._selector.register(each, selectors.EVENT_READ, each.hear)
         code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
         try:
             self._settle()
@@ -121,6 +127,7 @@ class Programs:
         except Ended as ended:
             ending, reason = ended.ending, str(ended)
         duration_ns = time.monotonic_ns() - self.began_ns
+        found = [*hints.of_state(self._hosts, failed=code != 0)]
         self._looks = ()
         codes = {} if self._spec.is_pair else _codes(self._started)
         for host in sorted(self._halted):
@@ -132,7 +139,9 @@ class Programs:
         self._drain()
         for link in links:
             link.check_alive()
-        return Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
+        found += hints.of_words(self._last, self._spec.open_files)
+        told = Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
+        return replace(told, hints=found)
 
     def _looks_at(self, links: Sequence[ActiveLink], journal: SocketJournal | None) -> Sequence[Look]:
         looks = [each.look for each in links]
@@ -141,10 +150,6 @@ class Programs:
         steps = [step.at_ns for each in self._spec.ways.values() for step in each.link.rate_steps]
         steps_ns = [self.began_ns + at_ns for at_ns in steps]
         return [Pace(journal, [*looks, journal.look], self._hosts.values(), self._selector, steps_ns).look]
-
-    def wake_for(self, descriptor: HasFileno, hear: Callable[[], object]) -> None:
-        """Calls `hear`, and then what looks, when the descriptor is readable."""
-        self._selector.register(descriptor, selectors.EVENT_READ, hear)
 
     def kill(self, host: str, name: str | None = None) -> None:
         """Ends all programs of a host by SIGKILL; or sends the process of its command the signal of this name."""
@@ -305,7 +310,8 @@ class Programs:
                 self._drain()
                 code = program.returncode
                 how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
-                raise Ended(Ending.SERVER, f"{_who(name)} {how} before it listened: {self._last_line(name)}")
+                hint = "" if code else foreground(self._spec.companions[name])
+                raise Ended(Ending.SERVER, f"{_who(name)} {how} before it listened: {self._last_line(name)}{hint}")
             if self._listens(name, port):
                 return
             if time.monotonic_ns() - begun_ns > _LISTEN_NS:

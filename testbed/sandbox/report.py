@@ -133,8 +133,11 @@ def document(spec: SandboxSpec, outcome: Outcome) -> dict[str, Any]:
     links: the links by the names of their hosts, with the fields of netem.link.Link; of a trace its mean rate.
     """
     told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in spec.ways.items()}}
-    if not outcome.queue_bytes:
-        del told["queue_bytes"]
+    for name in ("queue_bytes", "hints"):
+        if not told[name]:
+            del told[name]
+    for each in told["connections"]:
+        del each["down_limits"], each["up_limits"]
     del told["events"]
     if spec.schedule:
         told["events"] = [{"at_s": each.at_ns / _NS, "event": each.event} for each in outcome.events]

@@ -35,6 +35,7 @@ from priolab.testbed.sandbox.busy_program import busy_program
 from priolab.testbed.sandbox.filesystem import GUESTS
 from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader
+from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.schedule import ClockJump, Run
 from priolab.testbed.sandbox.spec import TASKS, Files, SandboxSpec
 from priolab.testbed.sandbox.target import Target
@@ -64,7 +65,8 @@ class RunRequest:
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
     clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files for packets and for samples;
-    None for none. fresh: True for a guest of its own.
+    None for none. fresh: True for a guest of its own. traced: called with the packets of the run; None if nobody wants
+    them.
     """
 
     spec: SandboxSpec
@@ -75,6 +77,7 @@ class RunRequest:
     capture: Path | None = None
     samples: Path | None = None
     fresh: bool = False
+    traced: Callable[[PacketTrace], None] | None = None
 
 
 def usable(request: RunRequest) -> tuple[str, str | None]:
@@ -139,11 +142,23 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
             captures = [(name, files.capture(name)) for name in spec.numbers]
             if capture and all(path.exists() for _, path in captures):
                 capture.write(pcapng.joined(captures))
+            if request.traced and files.traced.exists():
+                request.traced(_trace(spec, files))
             if samples and files.samples.exists():
                 samples.write(files.samples.read_bytes())
         return outcome
     finally:
         shutil.rmtree(files.path, ignore_errors=True)
+
+
+def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
+    at_router = {name: files.router_trace(name) for name in spec.ways}
+    return PacketTrace(
+        spec=spec,
+        outcome=msgspec.convert(read_json(files.traced), Outcome),
+        hosts={name: files.trace(name).read_bytes() for name in spec.numbers},
+        routers={name: path.read_bytes() for name, path in at_router.items() if path.exists()},
+    )
 
 
 def _completed(request: RunRequest, where: str) -> SandboxSpec:
@@ -162,6 +177,7 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
     return replace(
         spec,
         capture=request.capture is not None,
+        traced=request.traced is not None,
         tcpdump=tcpdump,
         isolated=isolated,
         programs=tuple(_programs(spec)) if isolated else (),

@@ -57,19 +57,19 @@ def check_host(option: str, name: str, others: Collection[str]) -> None:
 class SandboxSpec:
     """A sandbox to carry out.
 
-    knobs: those of the client's link and of the server's TCP. client, server: the
-    argument lists of the programs; None for no server. environment: that of the programs. folder: their current folder.
-    limit_ns: the longest time of the client, by the clock of the hosts. sysctls: host, name and value of each.
-    wait: when the client starts: AT_ONCE, LISTENS, or the number of the port at which the server must listen.
-    scratch: True if what the programs write into their folder is thrown away. fair: True for the kernel's default
-    scheduler. capture: True to record packets. interval_ns: between samples of the sockets and the queue; None for
-    none. programs: the paths of programs that are kept open for the next spec. tcpdump: the path of this program; None
-    if it is not needed. isolated: True in a guest. hosts: the further hosts, each with the argument list of its
-    program, empty for none. links: the knobs of the links of hosts beside the client. waits: as `wait`, for further
-    hosts. ipv6: True if the hosts have addresses of both families. terminal: the size of the client's terminal; None
-    for none. visible: paths of this machine that the programs see beside the system's folders; None for all. hidden:
-    folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for as many
-    as the kernel gives it. schedule: the events, each with its time in ns.
+    knobs: those of the client's link and of the server's TCP. client, server: the argument lists of the programs; None
+    for no server. environment: that of the programs. folder: their current folder. limit_ns: the longest time of the
+    client, by the clock of the hosts. sysctls: host, name and value of each. wait: when the client starts: AT_ONCE,
+    LISTENS, or the number of the port at which the server must listen. scratch: True if what the programs write into
+    their folder is thrown away. fair: True for the kernel's default scheduler. capture: True to record packets by
+    tcpdump. traced: True to record their beginnings by the lab itself. interval_ns: between samples of the sockets and
+    the queue; None for none. programs: the paths of programs that are kept open for the next spec. tcpdump: the path of
+    this program; None if it is not needed. isolated: True in a guest. hosts: the further hosts, each with the argument
+    list of its program, empty for none. links: the knobs of the links of hosts beside the client. waits: as `wait`, for
+    further hosts. ipv6: True if the hosts have addresses of both families. terminal: the size of the client's terminal;
+    None for none. visible: paths of this machine that the programs see beside the system's folders; None for all.
+    hidden: folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for
+    as many as the kernel gives it. schedule: the events, each with its time in ns.
     """
 
     knobs: Mapping[str, str]
@@ -84,6 +84,7 @@ class SandboxSpec:
     scratch: bool = False
     fair: bool = False
     capture: bool = False
+    traced: bool = False
     interval_ns: int | None = None
     programs: tuple[str, ...] = ()
     tcpdump: str | None = None
@@ -214,6 +215,19 @@ class Files:
     def capture(self, host: str) -> Path:
         """Returns the packets of a host, a pcap file."""
         return self.path / f"{host}.pcap"
+
+    @property
+    def traced(self) -> Path:
+        """The outcome with what was counted until the end of the traces."""
+        return self.path / "traced.json"
+
+    def trace(self, host: str) -> Path:
+        """Returns the beginnings of a host's packets, a pcap file."""
+        return self.path / f"{host}.trace"
+
+    def router_trace(self, host: str) -> Path:
+        """Returns the beginnings of the packets between the router and a host's link, a pcap file."""
+        return self.path / f"{host}.router-trace"
 
     @property
     def samples(self) -> Path:

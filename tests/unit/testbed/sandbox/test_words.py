@@ -291,5 +291,18 @@ def test_a_sandbox_of_python_says_what_to_do() -> None:
         Sandbox(server="true").run("true")
     with pytest.raises(LabError, match=r"^Sandbox\(limit=\.\.\.\): the parameter is limit_s of Sandbox\(\), in "):
         Sandbox(limit=5)
-    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): the parameter is capture of run\(\)$"):
-        Sandbox(capture="packets")
+    with pytest.raises(LabError, match=r"^Sandbox\(samples=\.\.\.\): the parameter is samples of run\(\)$"):
+        Sandbox(samples="file")
+    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): .*a file is the parameter capture of run\(\)$"):
+        Sandbox(capture="packets")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["5s", "1..2s", "2s..1s", "1s..1s", "..", "x..y"])
+def test_the_range_of_a_timeline(text: str) -> None:
+    """A range has two times, the earlier first, and is for a timeline."""
+    assert command._between(None, None) == (None, None)
+    assert command._between("1.5s..2s", Path("t.svg")) == (1.5, 2.0)
+    with pytest.raises(ScenarioError, match=r"^--between="):
+        command._between("1s..2s", None)
+    with pytest.raises(ScenarioError, match=r"^--between="):
+        command._between(text, Path("t.svg"))
