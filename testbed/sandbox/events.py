@@ -2,14 +2,16 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Self
 
 from priolab.common.errors import StepFailed
 from priolab.netem.link import Link
 from priolab.testbed.sandbox.alarm import Alarm
 from priolab.testbed.sandbox.outcome import Happened
+from priolab.testbed.sandbox.packet_recorder import PacketRecorder
 from priolab.testbed.sandbox.programs import Programs
 from priolab.testbed.sandbox.schedule import ClockJump, Event, HostEvent, Kill, LinkChange, Partition, Run, Verb
 from priolab.testbed.sandbox.spec import SandboxSpec
@@ -20,12 +22,20 @@ from priolab.testbed.topology.cuts import Cuts
 class Events:
     """The events of a spec's schedule. A context manager. happened: what has happened so far, and when."""
 
-    def __init__(self, spec: SandboxSpec, links: Mapping[str, ActiveLink], cuts: Cuts, programs: Programs) -> None:
-        """links: by the names of their hosts."""
+    def __init__(
+        self,
+        spec: SandboxSpec,
+        links: Mapping[str, ActiveLink],
+        cuts: Cuts,
+        programs: Programs,
+        recorders: Sequence[PacketRecorder],
+    ) -> None:
+        """links: by the names of their hosts. recorders: whose times do not jump with the time of day."""
         self._due = deque(zip(spec.steps, spec.links_over_time.later, strict=True))
         self._links = links
         self._cuts = cuts
         self._programs = programs
+        self._recorders = recorders
         self.happened: list[Happened] = []
 
     def __enter__(self) -> Self:
@@ -50,8 +60,10 @@ class Events:
         began_ns = self._programs.began_ns
         while self._due and began_ns + self._due[0][0].at_ns <= now_ns:
             step, links = self._due.popleft()
-            self.happened.append(Happened(at_ns=now_ns - began_ns, event=step.text))
+            told = Happened(at_ns=now_ns - began_ns, event=step.text)
+            self.happened.append(told)
             self._carry_out(step.event, links)
+            self.happened[-1] = replace(told, done_ns=time.monotonic_ns() - began_ns)
         if not self._due:
             return None
         due_ns = began_ns + self._due[0][0].at_ns
@@ -73,6 +85,8 @@ class Events:
                 self._programs.run_further(event.host, event.command)
             case ClockJump():
                 time.clock_settime_ns(time.CLOCK_REALTIME, time.time_ns() + event.by_ns)
+                for each in self._recorders:
+                    each.set_back(event.by_ns)
             case HostEvent(verb=Verb.HEAL):
                 self._cuts.heal(event.hosts)
             case HostEvent(verb=Verb.RELEASE):

@@ -16,7 +16,7 @@ from pathlib import Path
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import content, decoded, printable
 from priolab.netem import units
-from priolab.testbed.sandbox.schedule import AT, CHANGING, CLIENT, FOLLOW
+from priolab.testbed.sandbox.schedule import AT, CHANGING, FOLLOW, assigned
 
 _USAGE = "follow HOST FILE, or follow HOST FILE TIMES, with a table of time and knobs in the file"
 _TIME, _SAME = "time", "-"
@@ -48,11 +48,10 @@ def _rows(at: str, text: str, where: str) -> Iterator[tuple[str, str]]:
         raise ScenarioError(where, text, f"1 to {_MOST_ROUNDS} times")
     rows = _read(name, where)
     length_ns = rows[-1][0]
-    start = "" if host == CLIENT else f"{host}."
     for number in range(rounds):
         for time_ns, values in rows if number == rounds - 1 else rows[:-1]:
             for knob, value in values:
-                yield f"{begins_ns + number * length_ns + time_ns}ns", f"{start}{knob}={value}"
+                yield f"{begins_ns + number * length_ns + time_ns}ns", assigned(host, knob, value)
 
 
 def _read(name: str, where: str) -> list[tuple[int, list[tuple[str, str]]]]:

@@ -109,10 +109,13 @@ class Beside:
 
 @dataclass(frozen=True, kw_only=True)
 class Happened:
-    """An event of the schedule, as it was given. at_ns: when it happened, from the client's start on."""
+    """An event of the schedule, as it was given. at_ns: when it began to happen, from the client's start on. done_ns:
+    when it had happened.
+    """
 
     at_ns: int
     event: str
+    done_ns: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

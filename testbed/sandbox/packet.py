@@ -15,22 +15,34 @@ class Cause(StrEnum):
     """The link lost it at random (LOSS)."""
     MTU = "mtu"
     """It was too big for a link, and its sender was told so."""
+    PARTITION = "partition"
+    """A partition of the schedule dropped it."""
+    DOWN = "down"
+    """The schedule had taken its sender or its receiver down."""
+    HOLD = "hold"
+    """The schedule held it, and did not release it."""
     UNKNOWN = "unknown"
     """No link counted it: somebody else took it away, such as a route or a device that is down."""
 
+
+CUTS = (Cause.PARTITION, Cause.DOWN, Cause.HOLD)
+"""The causes that let no packet get beyond its sender. They have no link."""
 
 _HOW = {
     Cause.QUEUE: "dropped by the queue",
     Cause.LOSS: "lost at random",
     Cause.MTU: "too big",
+    Cause.PARTITION: "dropped by a partition",
+    Cause.DOWN: "dropped by a host that is down",
+    Cause.HOLD: "held until the end",
     Cause.UNKNOWN: "lost, and no link has counted it",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:
-    """The end of a packet on its way. link: the host whose link it was on; None if unknown. way: `down` toward this
-    host, `up` from it.
+    """The end of a packet on its way. link: the host whose link it was on; None if it was on none, or unknown. way:
+    `down` toward this host, `up` from it.
     """
 
     cause: Cause

@@ -11,6 +11,7 @@ import mmap
 import os
 import socket
 import struct
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from ctypes import addressof, create_string_buffer
@@ -24,6 +25,7 @@ from priolab.testbed.topology.namespace import Namespace
 LAST_BLOCK_S = 1.0
 """The time after which the kernel hands over a block that is not full."""
 
+_NS = 10**9
 _ALL_PACKETS = 3  # ETH_P_ALL, <linux/if_ether.h>
 _SO_ATTACH_FILTER = 26
 _SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _V3 = 263, 5, 6, 10, 2  # <linux/if_packet.h>
@@ -60,6 +62,9 @@ class PacketRecorder:
         self._device = device
         self._path = file
         self._next = 0
+        self._came, self._missed = 0, 0
+        self._written, self._back_ns = 0, 0
+        self._later_back_ns: deque[tuple[int, int]] = deque()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -82,9 +87,9 @@ class PacketRecorder:
     def __exit__(self, *_: object) -> None:
         with self._stack:
             self.hear()
-            _, missed, _ = _COUNTS.unpack(self._socket.getsockopt(_SOL_PACKET, _STATISTICS, _COUNTS.size))
-        if missed:
-            raise InvalidRun(f"packets missed at the {self._host.name}", 0, missed)
+            self._count()
+        if self._missed:
+            raise InvalidRun(f"packets missed at the {self._host.name}", 0, self._missed)
 
     def fileno(self) -> int:
         """Returns the descriptor that is readable when a block is complete."""
@@ -95,6 +100,17 @@ class PacketRecorder:
         while records := self._block(self._next * _BLOCK_BYTES):
             os.write(self._file.fileno(), b"".join(records))
             self._next = (self._next + 1) % _BLOCKS
+
+    def set_back(self, by_ns: int) -> None:
+        """Sets the times of the packets that come from now on back, because the time of day has jumped."""
+        self._count()
+        self._later_back_ns.append((self._came, by_ns))
+
+    def _count(self) -> None:
+        """Counts the packets that have come, and those that were missed, since the last time."""
+        came, missed, _ = _COUNTS.unpack(self._socket.getsockopt(_SOL_PACKET, _STATISTICS, _COUNTS.size))
+        self._came += came
+        self._missed += missed
 
     def _block(self, begin: int) -> Sequence[bytes]:
         """Returns the records of a block, and gives it back to the kernel; none if it is not complete."""
@@ -109,5 +125,9 @@ class PacketRecorder:
         for _ in range(count):
             after, seconds, nanoseconds, kept, length, place = _PACKET.unpack_from(self._memory, at)
             data = self._memory[at + place : at + place + kept]
-            yield pcapng.record(seconds, nanoseconds, length, data)
+            while self._later_back_ns and self._written >= self._later_back_ns[0][0]:
+                self._back_ns += self._later_back_ns.popleft()[1]
+            at_ns = seconds * _NS + nanoseconds - self._back_ns
+            yield pcapng.record(at_ns // _NS, at_ns % _NS, length, data)
+            self._written += 1
             at += after

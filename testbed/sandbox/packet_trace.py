@@ -7,6 +7,8 @@ from functools import cached_property, partial
 from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import NamedTuple
 
+from priolab.netem.link import Link
+from priolab.testbed.sandbox.cut_times import CutTimes
 from priolab.testbed.sandbox.dissection import ACK, FIN, FLAGS, ICMP, ICMPV6, SYN, TCP, UDP, sightings
 from priolab.testbed.sandbox.journeys import Journey, Way, by_waiting, journeys
 from priolab.testbed.sandbox.outcome import Direction, Outcome
@@ -16,6 +18,7 @@ from priolab.testbed.sandbox.timeline import Event, Timeline
 from priolab.testbed.topology.topology import ipv6_of
 
 _PROTOCOLS = {TCP: "tcp", UDP: "udp", ICMP: "icmp", ICMPV6: "icmpv6"}
+_NS = 10**9
 _SEQUENCES = 2**32
 _CAPTURED_ON_NS = 1_500_000_000
 """The time for which packets are captured after the end of the programs."""
@@ -34,14 +37,14 @@ def counts(outcome: Outcome) -> dict[_Stage, Direction]:
 
 def losses(outcome: Outcome, trace: "PacketTrace | None") -> Counter[Loss]:
     """Returns how many packets did not arrive, by cause and place: as the links counted them, and from a trace those
-    that were too big, or that no link has counted.
+    of other causes.
     """
     found: Counter[Loss] = Counter()
     for (link, way), each in counts(outcome).items():
         found[Loss(cause=Cause.QUEUE, link=link, way=way)] = each.dropped
         found[Loss(cause=Cause.LOSS, link=link, way=way)] = each.lost
     seen = (each.lost for each in trace.sent if each.lost) if trace else ()
-    found.update(each for each in seen if each.cause in (Cause.MTU, Cause.UNKNOWN))
+    found.update(each for each in seen if each.cause not in (Cause.QUEUE, Cause.LOSS))
     return +found
 
 
@@ -65,9 +68,10 @@ class PacketTrace:
     def timeline(
         self, *, begin_s: float | None = None, end_s: float | None = None, events: Sequence[Event] = ()
     ) -> Timeline:
-        """Returns a picture of the packets of all hosts, as `Timeline` says."""
+        """Returns a picture of the packets of all hosts, as `Timeline` says, with the events of the schedule, too."""
         first, last, *others = self.spec.numbers
-        return Timeline(packets=self.sent, hosts=[first, *others, last], events=events, begin_s=begin_s, end_s=end_s)
+        marked = [*((each.at_ns / _NS, each.event) for each in self.outcome.events), *events]
+        return Timeline(packets=self.sent, hosts=[first, *others, last], events=marked, begin_s=begin_s, end_s=end_s)
 
     @cached_property
     def sent(self) -> Sequence[Packet]:
@@ -99,7 +103,7 @@ class PacketTrace:
 
     def _stages(self, journey: Journey) -> list[_Stage]:
         """Returns the directions of links that a packet passes."""
-        source, destination = (self._names.get(each, "") for each in (journey.seen.source, journey.seen.destination))
+        source, destination = self._ends(journey.way)
         return [stage for stage in ((source, "up"), (destination, "down")) if stage[0] in self.spec.ways]
 
     def _last_stage(self, journey: Journey) -> _Stage | None:
@@ -110,22 +114,41 @@ class PacketTrace:
         return stages[0] if stages else None
 
     def _least_ns(self, way: Way) -> tuple[int, int]:
-        """Returns the delays of a way, from its sender and toward its receiver."""
-        up, down = (self.spec.ways.get(self._names.get(address, "")) for address in way)
-        return up.link.delay_up_ns if up else 0, down.link.delay_ns if down else 0
+        """Returns the shortest delays of a way, from its sender and toward its receiver."""
+        up, down = (self._links.get(name, ()) for name in self._ends(way))
+        return min((each.delay_up_ns for each in up), default=0), min((each.delay_ns for each in down), default=0)
+
+    def _ends(self, way: Way) -> tuple[str, str]:
+        """Returns the names of sender and receiver, empty for none."""
+        source, destination = way
+        return self._names.get(source, ""), self._names.get(destination, "")
+
+    @cached_property
+    def _links(self) -> Mapping[str, Sequence[Link]]:
+        """The links by the names of their hosts, with what they are later."""
+        later = self.spec.links_over_time.later
+        return {
+            name: [each.link, *(links[name] for links in later if name in links)]
+            for name, each in self.spec.ways.items()
+        }
 
     def _losses(self, found: Sequence[Journey], end_ns: int) -> Iterator[tuple[Journey, Loss]]:
         """Yields the packets that did not arrive, with what became of them."""
         arrived: defaultdict[_Stage | None, list[Journey]] = defaultdict(list)
         missing: defaultdict[_Stage | None, list[Journey]] = defaultdict(list)
         slowest_ns: dict[Way, int] = {}
+        cuts = CutTimes(self.spec.steps, self.outcome.events)
         for each in found:
             if each.took_ns is not None:
-                slowest_ns[each.way] = max(each.took_ns, slowest_ns.get(each.way, 0))
+                if not cuts.has_waited(self._ends(each.way), self._at_ns(each)):
+                    slowest_ns[each.way] = max(each.took_ns, slowest_ns.get(each.way, 0))
                 for stage in self._stages(each):
                     arrived[stage].append(each)
         for each in found:
             if each.arrivals_ns or each.seen.destination not in self._names:
+                continue
+            if cause := cuts.cause(self._ends(each.way), self._at_ns(each)):
+                yield each, Loss(cause=cause)
                 continue
             longest_ns = slowest_ns.get(each.way, sum(self._least_ns(each.way)))
             if each.seen.at_ns + longest_ns < end_ns:
@@ -135,14 +158,18 @@ class PacketTrace:
             count = counted.get(at, Direction()) if at else Direction()
             yield from _causes(at, of_stage, arrived[at], count)
 
+    def _at_ns(self, journey: Journey) -> int:
+        """Returns when a packet was seen first, from the client's start."""
+        return journey.seen.at_ns - self.outcome.clock_ns
+
     def _views(self, journey: Journey, loss: Loss | None, numbers: "_Numbers") -> Iterator[Packet]:
         """Yields a packet as each host saw it."""
-        seen, begin_ns = journey.seen, self.outcome.clock_ns
+        seen = journey.seen
         from_port, to_port = seen.ports or (None, None)
         source, destination = self._endpoint(seen.source, from_port), self._endpoint(seen.destination, to_port)
-        arrivals = [at_ns - begin_ns for at_ns in journey.arrivals_ns]
+        arrivals = [at_ns - self.outcome.clock_ns for at_ns in journey.arrivals_ns]
         packet = Packet(
-            at_ns=seen.at_ns - begin_ns,
+            at_ns=self._at_ns(journey),
             host=source.host,
             direction="out",
             protocol=_PROTOCOLS.get(seen.protocol, str(seen.protocol)),
@@ -152,7 +179,7 @@ class PacketTrace:
             sequence=numbers.sequence,
             acknowledgment=numbers.acknowledgment,
             length=seen.length,
-            sent_ns=seen.at_ns - begin_ns if journey.sent else None,
+            sent_ns=self._at_ns(journey) if journey.sent else None,
             arrived_ns=arrivals[0] if arrivals else None,
             lost=loss,
             retransmission=numbers.again,

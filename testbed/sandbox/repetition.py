@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from priolab.testbed.sandbox import knobs
-from priolab.testbed.sandbox.spec import ENVIRONMENT, LISTENS, SERVER, SandboxSpec
+from priolab.testbed.sandbox.schedule import AT, assigned, seconds
+from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec
 
 _MOST_STDIN_BYTES = 1000
 
@@ -37,10 +38,8 @@ class Repetition:
 
     def _words(self) -> Iterator[str]:
         spec = self.spec
-        for name, value in {**self.given, knobs.SEED: str(spec.seed)}.items():
-            yield f"{name}={value}"
-        for host, link in self.links.items():
-            yield from (f"{host}.{name}={value}" for name, value in link.items())
+        for host, link in {CLIENT: {**self.given, knobs.SEED: str(spec.seed)}, **self.links}.items():
+            yield from (assigned(host, name, value) for name, value in link.items())
         if spec.server:
             yield from ("--server", shlex.join(spec.server))
         for host, command in spec.hosts.items():
@@ -55,8 +54,10 @@ class Repetition:
                 yield from ("--env", f"{name}={value}")
         for path in spec.visible or ():
             yield from ("--read", path)
+        for at_ns, event in spec.schedule:
+            yield from (AT, f"{seconds(at_ns)}s", event)
         if spec.limit_ns != round(knobs.LIMIT_S * 10**9):
-            yield from ("--limit", f"{spec.limit_ns / 10**9:g}s")
+            yield from ("--limit", f"{seconds(spec.limit_ns)}s")
         if self.memory is not None:
             yield from ("--memory", self.memory)
         for word, is_given in (("--ipv6", spec.ipv6), ("--scratch", spec.scratch), ("--scheduler=default", spec.fair)):

@@ -75,7 +75,7 @@ def _carried_out(spec: SandboxSpec, files: Files, usual: Shaper | None, later_s:
         with _capturing(spec, network, files), View(spec, scratch) as view:
             programs = Programs(spec, files, said, hosts, view, later_s)
             cuts = Cuts(network, spec.numbers)
-            events = [stack.enter_context(Events(spec, active, cuts, programs))] if spec.schedule else []
+            events = [stack.enter_context(Events(spec, active, cuts, programs, recorders))] if spec.schedule else []
             looks = [each.look for each in events]
             outcome = programs.run([*active.values()], [*ends.values(), *recorders, *events], journal, looks)
             outcome = replace(outcome, events=[each for of in events for each in of.happened])

@@ -125,8 +125,8 @@ class Result:
 
     @property
     def losses(self) -> Counter[Loss]:
-        """How many packets did not arrive, by cause and place. Those that were too big, or that no link has counted,
-        need a capture.
+        """How many packets did not arrive, by cause and place. Without a capture those that a queue dropped, or a link
+        lost at random.
         """
         return losses(self.outcome, self.trace)
 
@@ -150,8 +150,9 @@ class Result:
     ) -> Timeline:
         """Returns a picture of the packets of all hosts, and writes it to a file, `.svg` or `.png`.
 
-        begin_s, end_s: only packets that were sent in this time. events: what else to mark, each with its time in
-        seconds from the client's start. Raises Unfit without a capture, ScenarioError for another file, Unavailable.
+        begin_s, end_s: only packets that were sent in this time. events: what to mark beside the schedule's, each with
+        its time in seconds from the client's start. Raises Unfit without a capture, ScenarioError for another file,
+        Unavailable.
         """
         trace = self._captured("timeline()")
         made = trace.timeline(begin_s=begin_s, end_s=end_s, events=[*events])

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.toml_schema import Word, declared, read_toml
+from priolab.testbed.sandbox.schedule import assigned
 from priolab.testbed.sandbox.spec import CLIENT, SERVER
 
 SUFFIX = ".toml"
@@ -55,7 +56,7 @@ def take_file(options: argparse.Namespace) -> str:
     hosts = {CLIENT: found.client, SERVER: found.server, **found.hosts}
     options.words = [
         *(
-            f"{'' if host == CLIENT else f'{host}.'}{knob}={value}"
+            assigned(host, knob, str(value))
             for host, of in hosts.items()
             for knob, value in of.items()
             if knob != _COMMAND

@@ -36,6 +36,12 @@ _FIXED = ("RATE_STEPS", "TRACE", "TRACE_UP", "QDISC", "ECN")
 CHANGING = (LINK, *(name for name in HOST_LINK_OPTIONS if name not in _FIXED))
 """The knobs of a link that may change during a run."""
 
+
+def assigned(host: str, knob: str, value: str) -> str:
+    """Returns the word that gives a knob of a host's link a value: `phone.LOSS=1%`, of the client `LOSS=1%`."""
+    return f"{'' if host == CLIENT else f'{host}.'}{knob}={value}"
+
+
 _LEAST, _MOST = "0s", "1000000s"
 _NS = 10**9
 _TO = "to"
@@ -67,7 +73,7 @@ class LinkChange:
     value: str
 
     def __str__(self) -> str:
-        return f"{'' if self.host == CLIENT else f'{self.host}.'}{self.knob}={self.value}"
+        return assigned(self.host, self.knob, self.value)
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -183,7 +189,7 @@ _USAGE: Mapping[str, str] = {
 }
 
 
-def _seconds(time_ns: int) -> str:
+def seconds(time_ns: int) -> str:
     """Formats a time in seconds, all digits that it has."""
     return "{}.{:09}".format(*divmod(time_ns, _NS)).rstrip("0").rstrip(".")
 
@@ -207,7 +213,7 @@ class Step:
     @property
     def shown(self) -> str:
         """Time and event in words that `--at` takes."""
-        return f"{_seconds(self.at_ns)}s {self.text or self.event}"
+        return f"{seconds(self.at_ns)}s {self.text or self.event}"
 
 
 def parsed_event(text: str, where: str = AT) -> Event:
@@ -319,7 +325,7 @@ def check(steps: Sequence[Step], programs: Mapping[str, bool], limit_ns: int, wh
                 told = f"{near[0]}; " if near else ""
                 raise ScenarioError(where, step.shown, f"{told}the hosts {', '.join(programs)}")
         if step.at_ns >= limit_ns:
-            raise ScenarioError(where, step.shown, f"times before the client's longest, {_seconds(limit_ns)}s")
+            raise ScenarioError(where, step.shown, f"times before the client's longest, {seconds(limit_ns)}s")
         if (allowed := state.lack(step.event, programs)) is not None:
             raise ScenarioError(where, step.shown, allowed)
 

@@ -2,7 +2,8 @@
 
 Rules:
 1. A stroke begins where a packet was sent and ends where it arrived, at their times. One that was lost ends in a cross:
-   in the middle, or with a router between two links in the middle of the half in which it was lost.
+   in the middle, or with a router between two links in the middle of the half in which it was lost; near its sender if
+   a schedule has cut this off.
 2. Long times in which no packet is under way, and nothing happens, are cut short. A grey band stands for each.
 3. Labels that would cover each other are left out. Every stroke has its packet as a title, which SVG shows.
 """
@@ -19,7 +20,7 @@ from priolab.common.amounts import plain
 from priolab.common.errors import RAISE_LIMIT, ScenarioError, Unavailable
 from priolab.common.limits import too_low_for_drawing
 from priolab.common.plural import counted
-from priolab.testbed.sandbox.packet import Packet
+from priolab.testbed.sandbox.packet import CUTS, Packet
 
 SUFFIXES = (".svg", ".png")
 """The ends of names of files for timelines."""
@@ -46,6 +47,8 @@ _LEAST_PX, _MOST_PX, _PACKET_PX = 340, 2400, 20
 _LABELLED = 150
 """The most packets that have labels and arrowheads."""
 _SCALE = 1.5
+_AT_SENDER = 0.1
+"""The part of its way that is drawn of a packet which did not get beyond its sender."""
 
 Event = tuple[float, str]
 """Something that happened: when, in seconds from the client's start, and what."""
@@ -166,6 +169,9 @@ def _strokes(packets: Iterable[Packet], *, routed: bool) -> Iterator[_Stroke]:
             yield _Stroke(each, begin_ns, each.at_ns if each.direction == "in" else each.arrived_ns)
             continue
         would_ns = begin_ns + took_ns.get((each.source.host, each.destination.host), usual_ns)
+        if each.lost is not None and each.lost.cause in CUTS:
+            yield _Stroke(each, begin_ns, would_ns, _AT_SENDER)
+            continue
         half = 0.0 if each.lost is None or each.lost.way is None or not routed else 0.25
         yield _Stroke(each, begin_ns, would_ns, 0.5 + (half if each.lost and each.lost.way == "down" else -half))
 

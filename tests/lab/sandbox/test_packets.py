@@ -151,3 +151,37 @@ def test_the_command_draws(here: Path) -> None:
     told = re.findall("<title>(.*?)</title>", picture)
     assert [each.split(": ")[1].split(",")[0] for each in told[:4]] == ["SYN", "SYN ACK", "ACK 1", "114 bytes"]
     assert all(float(each.split()[0]) <= 0.025 for each in told)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "causes", "arrived"),
+    [
+        ("LOSS_UP=100%", "heal", {"loss": 20}, 80),
+        ("partition client to server", "heal client", {"partition": 20}, 80),
+        ("down server", "up server", {"down": 20}, 80),
+        ("hold client server", "release", {}, 100),
+        ("hold client server", None, {"hold": 79}, 21),
+    ],
+)
+def test_what_a_schedule_takes_away(begin: str, end: str | None, causes: dict[str, int], arrived: int) -> None:
+    """A packet each 10 ms: those between 205 and 405 ms have their cause, and the picture has both events."""
+    schedule = [("205ms", begin), *([("405ms", end)] if end else [])]
+    with Sandbox(DELAY="20ms", server=_udp("AF_INET", 0), hosts={"phone": ""}, capture=True) as sandbox:
+        result = sandbox.run(_udp("AF_INET", 100), schedule=schedule)
+    packets = [each for each in result.packets("client") if each.direction == "out" and each.protocol == "udp"]
+    lost = [each for each in packets if each.lost]
+    assert _lost(lost) == causes
+    assert {str(each.cause): count for each, count in result.losses.items()} == causes
+    assert sum(each.arrived_ns is not None for each in packets) == arrived
+    assert all(0.205 < each.time_s < (0.406 if end else 2) for each in lost)
+    assert all(f" s: {event}<" in result.timeline().svg for _, event in schedule)
+
+
+def test_times_of_packets_do_not_jump() -> None:
+    """The time of day jumps forward and back, and the packets are 10 ms apart."""
+    schedule = [("205ms", "clock +3600s"), ("405ms", "clock -7200s")]
+    with Sandbox(DELAY="20ms", server=_udp("AF_INET", 0), capture=True) as sandbox:
+        plain, jumped = (sandbox.run(_udp("AF_INET", 100), schedule=each) for each in ((), schedule))
+    for host in ("client", "server"):
+        expected = [each.at_ns for each in plain.packets(host)]
+        assert [each.at_ns for each in jumped.packets(host)] == pytest.approx(expected, abs=10**6)

@@ -2,15 +2,17 @@
 
 import socket
 import struct
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from priolab.common.errors import ScenarioError, Unfit
 from priolab.testbed.sandbox import knobs
 from priolab.testbed.sandbox.dissection import sightings
-from priolab.testbed.sandbox.outcome import Beside, Direction, Ending, Outcome
+from priolab.testbed.sandbox.outcome import Beside, Direction, Ending, Happened, Outcome
 from priolab.testbed.sandbox.packet import Cause, Loss, Packet
-from priolab.testbed.sandbox.packet_trace import PacketTrace
+from priolab.testbed.sandbox.packet_trace import PacketTrace, losses
 from priolab.testbed.sandbox.sandbox import Result
 from priolab.testbed.sandbox.spec import SandboxSpec
 from priolab.testbed.topology.topology import ipv6_of
@@ -288,3 +290,43 @@ def test_bad_input() -> None:
         Result(outcome=outcome, frames=[]).packets("server")
     with pytest.raises(ScenarioError, match=r"^host=phone is not allowed"):
         Result(outcome=outcome, frames=[], trace=_trace({})).packets("phone")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "causes"),
+    [
+        ({10: "partition client server", 30: "heal"}, [None, "partition", "partition", "partition", "unknown"]),
+        ({10: "partition server to client"}, [None, "unknown", "unknown", "unknown", "unknown"]),
+        ({10: "partition client phone", 20: "down server"}, [None, "unknown", "down", "down", "down"]),
+        ({10: "down client", 15: "up client"}, [None, "down", "unknown", "unknown", "unknown"]),
+        ({10: "hold client server"}, [None, "hold", "hold", "hold", "hold"]),
+        ({10: "hold client server", 40: "release client"}, [None, "unknown", "unknown", "unknown", "unknown"]),
+        (
+            {10: "partition client server", 20: "partition client phone", 30: "heal client phone"},
+            [None, *["partition"] * 4],
+        ),
+    ],
+)
+def test_what_a_schedule_takes_away(schedule: dict[int, str], causes: list[str | None]) -> None:
+    """Packets at 0, 10, ... 40 ms have their causes. An end counts from when it has happened, 0.5 ms after its time."""
+    spec = _spec("DELAY=10ms", "DELAY_UP=10ms", hosts=("phone",))
+    spec = replace(spec, schedule=tuple((at * _MS, event) for at, event in schedule.items()))
+    happened = [Happened(at_ns=at * _MS, event=event, done_ns=at * _MS + _MS // 2) for at, event in schedule.items()]
+    frames = [(at, udp(_UP, _TO_SERVER, b"", ident=round(at) + 1)) for at in (0, 10, 20, 30.4, 40)]
+    trace = _trace({"client": frames, "server": [(10, frames[0][1])]}, spec=spec, events=happened)
+    sent = [each for each in trace.of("client") if each.direction == "out"]
+    assert [each.lost and str(each.lost.cause) for each in sent] == causes
+    assert not any(each.lost.link for each in sent if each.lost)
+    counted = Counter(cause for cause in causes if cause)
+    assert {str(each.cause): count for each, count in losses(trace.outcome, trace).items()} == counted
+    marks = [f"{at / 1000:g} s: {event}" for at, event in schedule.items()]
+    assert all(mark in trace.timeline().svg for mark in marks)
+
+
+def test_held_packets_do_not_make_others_late() -> None:
+    """A packet that was held for 900 ms tells nothing of how long others may be under way."""
+    spec = replace(_spec("DELAY_UP=10ms"), schedule=((0, "hold client server"), (900 * _MS, "release")))
+    happened = [Happened(at_ns=at, event=event, done_ns=at) for at, event in spec.schedule]
+    held, later = (udp(_UP, _TO_SERVER, bytes([number]), ident=number) for number in (1, 2))
+    trace = _trace({"client": [(10, held), (2000, later)], "server": [(910, held)]}, spec=spec, events=happened)
+    assert [each.lost and each.lost.cause for each in trace.of("client")] == [None, Cause.UNKNOWN]

@@ -55,6 +55,14 @@ def _spec(given: dict[str, str], links: dict[str, dict[str, str]], **fields: obj
         ({}, {}, {}),
         ({"RATE": "10mbit", "SEED": "7"}, {}, {"server": None, "scratch": True}),
         (
+            {"DELAY": "20ms"},
+            {},
+            {
+                "limit_ns": 123_456_567_800_000,
+                "schedule": ((5 * 10**9, "LOSS=100%"), (6_000_000_001, "run client 'sh -c \"it is\"'"), (7 * 10**9, "heal")),
+            },
+        ),
+        (
             {"LINK": "wpt-4g"},
             {"phone": {"DELAY": "80ms"}, "server": {"QUEUE": "9"}},
             {
