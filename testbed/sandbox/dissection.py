@@ -12,7 +12,8 @@ FLAGS = ((SYN, "SYN"), (FIN, "FIN"), (RST, "RST"), (PSH, "PSH"), (ACK, "ACK"), (
 
 _ETHERNET, _KIND, _IPV4, _IPV6 = 14, 12, 0x0800, 0x86DD
 _HEAD4, _HEAD6 = struct.Struct(">xxHHHxBxx4s4s"), struct.Struct(">4xHBx16s16s")
-_TCP, _UDP_BYTES = struct.Struct(">HHIIH"), 8
+_TCP, _TCP_BYTES, _UDP_BYTES = struct.Struct(">HHIIH"), 20, 8
+_ADDRESS4 = 4
 _FRAGMENT, _EXTENSIONS = 44, (0, 43, 60)
 _MSS, _TIMES = 2, 8  # options of TCP
 _TOO_BIG = {ICMP: (3, 4), ICMPV6: (2, 0)}  # type and code (RFC 1191, RFC 8201)
@@ -53,6 +54,12 @@ class Sighting(NamedTuple):
         """The flow of the other direction."""
         ports = None if self.ports is None else (self.ports[1], self.ports[0])
         return self.destination, self.source, self.protocol, ports
+
+    @property
+    def size(self) -> int:
+        """The bytes of the packet, with the headers of IP, without options, and of TCP or UDP."""
+        header = {TCP: _TCP_BYTES + self.options, UDP: _UDP_BYTES}.get(self.protocol, 0) if self.ports else 0
+        return (_HEAD4 if len(self.source) == _ADDRESS4 else _HEAD6).size + header + self.length
 
 
 def sightings(capture: bytes) -> Iterator[Sighting]:

@@ -14,7 +14,7 @@ class Cause(StrEnum):
     LOSS = "loss"
     """The link lost it at random (LOSS)."""
     MTU = "mtu"
-    """It was too big for a link, and its sender was told so."""
+    """It was too big for a link."""
     PARTITION = "partition"
     """A partition of the schedule dropped it."""
     DOWN = "down"

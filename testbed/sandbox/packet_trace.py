@@ -3,7 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from math import inf
 from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 from typing import NamedTuple
 
@@ -116,7 +117,7 @@ class PacketTrace:
     def _least_ns(self, way: Way) -> tuple[int, int]:
         """Returns the shortest delays of a way, from its sender and toward its receiver."""
         up, down = (self._links.get(name, ()) for name in self._ends(way))
-        return min((each.delay_up_ns for each in up), default=0), min((each.delay_ns for each in down), default=0)
+        return min((link.delay_up_ns for _, link in up), default=0), min((link.delay_ns for _, link in down), default=0)
 
     def _ends(self, way: Way) -> tuple[str, str]:
         """Returns the names of sender and receiver, empty for none."""
@@ -124,13 +125,21 @@ class PacketTrace:
         return self._names.get(source, ""), self._names.get(destination, "")
 
     @cached_property
-    def _links(self) -> Mapping[str, Sequence[Link]]:
-        """The links by the names of their hosts, with what they are later."""
-        later = self.spec.links_over_time.later
+    def _links(self) -> Mapping[str, Sequence[tuple[float, Link]]]:
+        """What each link is over time, by the names of their hosts, with when it became this."""
+        later = [*zip(self.outcome.events, self.spec.links_over_time.later, strict=False)]
         return {
-            name: [each.link, *(links[name] for links in later if name in links)]
+            name: [(-inf, each.link), *((told.at_ns, links[name]) for told, links in later if name in links)]
             for name, each in self.spec.ways.items()
         }
+
+    def _is_too_big(self, journey: Journey, stage: _Stage | None) -> bool:
+        """True if a packet that ended in a direction of a link was larger than the link's MTU, also if nobody told."""
+        if journey.too_big or stage is None:
+            return journey.too_big
+        at_ns = (journey.seen.at_ns if journey.passed_ns is None else journey.passed_ns) - self.outcome.clock_ns
+        link = [link for begin_ns, link in self._links[stage[0]] if begin_ns <= at_ns][-1]
+        return link.mtu_bytes is not None and journey.seen.size > link.mtu_bytes
 
     def _losses(self, found: Sequence[Journey], end_ns: int) -> Iterator[tuple[Journey, Loss]]:
         """Yields the packets that did not arrive, with what became of them."""
@@ -142,8 +151,8 @@ class PacketTrace:
             if each.took_ns is not None:
                 if not cuts.has_waited(self._ends(each.way), self._at_ns(each)):
                     slowest_ns[each.way] = max(each.took_ns, slowest_ns.get(each.way, 0))
-                for stage in self._stages(each):
-                    arrived[stage].append(each)
+                for passed in self._stages(each):
+                    arrived[passed].append(each)
         for each in found:
             if each.arrivals_ns or each.seen.destination not in self._names:
                 continue
@@ -151,8 +160,11 @@ class PacketTrace:
                 yield each, Loss(cause=cause)
                 continue
             longest_ns = slowest_ns.get(each.way, sum(self._least_ns(each.way)))
-            if each.seen.at_ns + longest_ns < end_ns:
-                missing[self._last_stage(each)].append(each)
+            stage = self._last_stage(each)
+            if self._is_too_big(each, stage):
+                yield each, _at(stage, Cause.MTU)
+            elif each.seen.at_ns + longest_ns < end_ns:
+                missing[stage].append(each)
         counted = counts(self.outcome)
         for at, of_stage in missing.items():
             count = counted.get(at, Direction()) if at else Direction()
@@ -229,15 +241,15 @@ def _causes(
     If its queue has dropped some and it has lost some at random, those that found the most packets in the queue are the
     dropped ones. If more ended than it has counted, the others are unknown.
     """
+    if counted.dropped and (counted.lost or len(missing) > counted.dropped):
+        missing = by_waiting(missing, arrived)
+    dropped = min(counted.dropped, max(len(missing) - counted.lost, 0))
+    known = len(missing) <= counted.dropped + counted.lost
+    other = _at(stage, Cause.LOSS) if known else Loss(cause=Cause.UNKNOWN)
+    yield from ((each, _at(stage, Cause.QUEUE)) for each in missing[:dropped])
+    yield from ((each, other) for each in missing[dropped:])
+
+
+def _at(stage: _Stage | None, cause: Cause) -> Loss:
     link, way = stage or (None, None)
-    at_link = partial(Loss, link=link, way=way)
-    too_big = [each for each in missing if each.too_big]
-    rest = [each for each in missing if not each.too_big]
-    if counted.dropped and (counted.lost or len(rest) > counted.dropped):
-        rest = by_waiting(rest, arrived)
-    dropped = min(counted.dropped, max(len(rest) - counted.lost, 0))
-    known = len(rest) <= counted.dropped + counted.lost
-    other = at_link(cause=Cause.LOSS) if known else Loss(cause=Cause.UNKNOWN)
-    yield from ((each, at_link(cause=Cause.MTU)) for each in too_big)
-    yield from ((each, at_link(cause=Cause.QUEUE)) for each in rest[:dropped])
-    yield from ((each, other) for each in rest[dropped:])
+    return Loss(cause=cause, link=link, way=way)

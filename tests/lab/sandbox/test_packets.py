@@ -161,13 +161,15 @@ def test_the_command_draws(here: Path) -> None:
         ("down server", "up server", {"down": 20}, 80),
         ("hold client server", "release", {}, 100),
         ("hold client server", None, {"hold": 79}, 21),
+        ("MTU=576", "heal", {"mtu": 20}, 80),
     ],
 )
 def test_what_a_schedule_takes_away(begin: str, end: str | None, causes: dict[str, int], arrived: int) -> None:
     """A packet each 10 ms: those between 205 and 405 ms have their cause, and the picture has both events."""
     schedule = [("205ms", begin), *([("405ms", end)] if end else [])]
-    with Sandbox(DELAY="20ms", server=_udp("AF_INET", 0), hosts={"phone": ""}, capture=True) as sandbox:
-        result = sandbox.run(_udp("AF_INET", 100), schedule=schedule)
+    server = _udp("AF_INET", 0)
+    with Sandbox(DELAY="20ms", MTU_SILENT="on", server=server, hosts={"phone": ""}, capture=True) as sandbox:
+        result = sandbox.run(_udp("AF_INET", 100, 600), schedule=schedule)
     packets = [each for each in result.packets("client") if each.direction == "out" and each.protocol == "udp"]
     lost = [each for each in packets if each.lost]
     assert _lost(lost) == causes

@@ -330,3 +330,16 @@ def test_held_packets_do_not_make_others_late() -> None:
     held, later = (udp(_UP, _TO_SERVER, bytes([number]), ident=number) for number in (1, 2))
     trace = _trace({"client": [(10, held), (2000, later)], "server": [(910, held)]}, spec=spec, events=happened)
     assert [each.lost and each.lost.cause for each in trace.of("client")] == [None, Cause.UNKNOWN]
+
+
+def test_too_big_in_silence() -> None:
+    """A black hole takes what is larger than the MTU of its time, and no smaller packet."""
+    changes = ((5 * _MS, "MTU=1000"), (5 * _MS, "MTU_SILENT=on"), (25 * _MS, "heal"))
+    spec = replace(_spec("DELAY_UP=10ms"), schedule=changes)
+    happened = [Happened(at_ns=at, event=event, done_ns=at) for at, event in changes]
+    sizes = {0: 1400, 10: 973, 20: 972, 30: 1400}  # of IPv4's and UDP's headers 28 bytes
+    frames = [(at, udp(_UP, _TO_SERVER, bytes(size), ident=at + 1)) for at, size in sizes.items()]
+    trace = _trace({"client": frames, "server": []}, spec=spec, events=happened, up=Direction(lost=3))
+    here = Loss(cause=Cause.LOSS, link="client", way="up")
+    hole = Loss(cause=Cause.MTU, link="client", way="up")
+    assert [each.lost for each in trace.of("client")] == [here, hole, here, here]

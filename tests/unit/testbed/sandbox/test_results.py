@@ -59,7 +59,11 @@ def _spec(given: dict[str, str], links: dict[str, dict[str, str]], **fields: obj
             {},
             {
                 "limit_ns": 123_456_567_800_000,
-                "schedule": ((5 * 10**9, "LOSS=100%"), (6_000_000_001, "run client 'sh -c \"it is\"'"), (7 * 10**9, "heal")),
+                "schedule": (
+                    (5 * 10**9, "LOSS=100%"),
+                    (6_000_000_001, "run client 'sh -c \"it is\"'"),
+                    (7 * 10**9, "heal"),
+                ),
             },
         ),
         (
