@@ -338,7 +338,7 @@ def test_too_big_in_silence() -> None:
     spec = replace(_spec("DELAY_UP=10ms"), schedule=changes)
     happened = [Happened(at_ns=at, event=event, done_ns=at) for at, event in changes]
     sizes = {0: 1400, 10: 973, 20: 972, 30: 1400}  # of IPv4's and UDP's headers 28 bytes
-    frames = [(at, udp(_UP, _TO_SERVER, bytes(size), ident=at + 1)) for at, size in sizes.items()]
+    frames: Frames = [(at, udp(_UP, _TO_SERVER, bytes(size), ident=at + 1)) for at, size in sizes.items()]
     trace = _trace({"client": frames, "server": []}, spec=spec, events=happened, up=Direction(lost=3))
     here = Loss(cause=Cause.LOSS, link="client", way="up")
     hole = Loss(cause=Cause.MTU, link="client", way="up")
