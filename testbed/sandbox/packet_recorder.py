@@ -21,14 +21,14 @@ from typing import Self
 from priolab.common.errors import InvalidRun
 from priolab.testbed.sandbox import pcapng
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.packet_socket import ALL_PACKETS, SOL_PACKET, packet_socket
 
 LAST_BLOCK_S = 1.0
 """The time after which the kernel hands over a block that is not full."""
 
 _NS = 10**9
-_ALL_PACKETS = 3  # ETH_P_ALL, <linux/if_ether.h>
 _SO_ATTACH_FILTER = 26
-_SOL_PACKET, _RX_RING, _STATISTICS, _VERSION, _V3 = 263, 5, 6, 10, 2  # <linux/if_packet.h>
+_RX_RING, _STATISTICS, _VERSION, _V3 = 5, 6, 10, 2  # <linux/if_packet.h>
 _RING = struct.Struct("=7I")  # struct tpacket_req3
 _BLOCK = struct.Struct("=8x3I")  # struct tpacket_block_desc: status, packets, offset of the first
 _BLOCK_STATUS_AT, _OF_KERNEL, _OF_USER = 8, 0, 1
@@ -70,17 +70,16 @@ class PacketRecorder:
         with ExitStack() as stack:
             self._file = stack.enter_context(self._path.open("wb", buffering=0))
             self._file.write(pcapng.HEAD)
-            with self._host.entered():
-                self._socket = stack.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
+            self._socket = stack.enter_context(packet_socket(self._host))
             code = create_string_buffer(program := b"".join(struct.pack("@HBBI", *each) for each in _KEPT))
             attached = struct.pack("@HL", len(program) // 8, addressof(code))
             self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, attached)
-            self._socket.setsockopt(_SOL_PACKET, _VERSION, _V3)
+            self._socket.setsockopt(SOL_PACKET, _VERSION, _V3)
             frames = _BLOCK_BYTES * _BLOCKS // _FRAME_BYTES
             ring = _RING.pack(_BLOCK_BYTES, _BLOCKS, _FRAME_BYTES, frames, int(LAST_BLOCK_S * 1000), 0, 0)
-            self._socket.setsockopt(_SOL_PACKET, _RX_RING, ring)
+            self._socket.setsockopt(SOL_PACKET, _RX_RING, ring)
             self._memory = stack.enter_context(mmap.mmap(self._socket.fileno(), _BLOCK_BYTES * _BLOCKS))
-            self._socket.bind((self._device, _ALL_PACKETS))
+            self._socket.bind((self._device, ALL_PACKETS))
             self._stack = stack.pop_all()
         return self
 
@@ -108,7 +107,7 @@ class PacketRecorder:
 
     def _count(self) -> None:
         """Counts the packets that have come, and those that were missed, since the last time."""
-        came, missed, _ = _COUNTS.unpack(self._socket.getsockopt(_SOL_PACKET, _STATISTICS, _COUNTS.size))
+        came, missed, _ = _COUNTS.unpack(self._socket.getsockopt(SOL_PACKET, _STATISTICS, _COUNTS.size))
         self._came += came
         self._missed += missed
 

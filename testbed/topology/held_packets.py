@@ -10,10 +10,10 @@ from contextlib import suppress
 
 from priolab.testbed.topology import rtnetlink
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.packet_socket import ALL_PACKETS, SOL_PACKET, packet_socket
 
 _FIRST_TABLE = 100
-_ALL_PACKETS = 3  # ETH_P_ALL, <linux/if_ether.h>
-_SOL_PACKET, _PACKET_VNET_HDR, _OUTGOING = 263, 15, 4  # <linux/socket.h>, <linux/if_packet.h>
+_PACKET_VNET_HDR, _OUTGOING = 15, 4  # <linux/if_packet.h>
 _SO_RCVBUFFORCE, _BUFFER_BYTES = 33, 2**26  # <asm-generic/socket.h>
 _HEADER_BYTES = 10  # struct virtio_net_hdr: with it, packets of segmentation offload stay as they are
 _LONGEST_BYTES = _HEADER_BYTES + 14 + 2**16 + 8
@@ -46,11 +46,10 @@ class HeldPackets:
             place.write_sysctl(f"net.ipv4.conf.{each}.rp_filter", "0")
         for family in families:
             place.run(["ip", family, "route", "add", "default", "dev", name, "table", str(self._table)])
-        with place.entered():
-            self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+        self._socket = packet_socket(place)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
-        self._socket.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
-        self._socket.bind((self._back, _ALL_PACKETS))
+        self._socket.setsockopt(SOL_PACKET, _PACKET_VNET_HDR, 1)
+        self._socket.bind((self._back, ALL_PACKETS))
         self._lead(there=True)
 
     def release(self) -> None:
