@@ -41,9 +41,11 @@ _RANKS = ("SYN, FIN, RST", "sent again", "data", "without TCP", "acknowledgment"
 _LOST = "#b00020"
 _INK, _QUIET, _BAND = "#1a1a1a", "#5a5a5a", "#f1f1f1"
 _FONT = "Liberation Sans, Helvetica, Arial, sans-serif"
-_TIMES_PX, _LABELS_PX, _LEAST_BETWEEN_PX, _PAIR_PX, _EVENT_PX = 92, 112, 200, 520, 230
+_TIMES_PX, _LABELS_PX, _LEAST_BETWEEN_PX, _PAIR_PX = 92, 112, 200, 520
 _TOP_PX, _BOTTOM_PX, _LINE_PX = 66, 34, 12
 _LEAST_PX, _MOST_PX, _PACKET_PX = 340, 2400, 20
+_LETTER_PX, _MOST_LETTERS = 7, 60
+"""The width of a letter of an event at most, and the most letters that are shown."""
 _LABELLED = 150
 """The most packets that have labels and arrowheads."""
 _SCALE = 1.5
@@ -222,7 +224,6 @@ class _Drawing:
         self, packets: Sequence[Packet], hosts: Sequence[str], events: Sequence[tuple[int, str]], count: str
     ) -> None:
         self._hosts = hosts
-        self._events = events
         self._count = count
         self._strokes = [*_strokes(packets, routed=len(hosts) > 2)]
         self._height_px = min(_MOST_PX, max(_LEAST_PX, _PACKET_PX * (len(packets) + len(events))))
@@ -230,7 +231,8 @@ class _Drawing:
         self._between_px = max(_LEAST_BETWEEN_PX, _PAIR_PX / max(1, len(hosts) - 1))
         self._x_px = {name: _TIMES_PX + _LABELS_PX + number * self._between_px for number, name in enumerate(hosts)}
         self._right_px = max(self._x_px.values()) + _LABELS_PX
-        self._width_px = self._right_px + (_EVENT_PX if events else 0)
+        self._marks = [(at_ns, _shortened(f"{at_ns / _NS:g} s: {text}")) for at_ns, text in events]
+        self._width_px = self._right_px + max((_LETTER_PX * (len(text) + 1) for _, text in self._marks), default=0)
         self._is_labelled = len(packets) <= _LABELLED
 
     def _y(self, at_ns: float) -> float:
@@ -247,7 +249,7 @@ class _Drawing:
         yield from self._lines()
         yield from self._legend()
         yield from self._packets()
-        yield from self._marks()
+        yield from self._events()
         yield _text(_TIMES_PX + _LABELS_PX, height - 10, self._count, _QUIET)
         yield "</svg>\n"
 
@@ -338,14 +340,14 @@ class _Drawing:
                 colour = _LOST if lost else _KINDS[first.kind]
                 yield _text(x + side * 8, y + 4, text, colour, anchor="start" if side > 0 else "end")
 
-    def _marks(self) -> Iterator[str]:
+    def _events(self) -> Iterator[str]:
         last = -100.0
-        for at_ns, text in self._events:
+        for at_ns, text in self._marks:
             y = self._y(at_ns)
             last = max(y, last + _LINE_PX)
             yield f'<line x1="{_TIMES_PX}" y1="{y:.1f}" x2="{self._right_px:g}" y2="{y:.1f}" stroke="{_INK}" '
             yield 'stroke-width="1.2" stroke-dasharray="7 4"/>\n'
-            yield _text(self._right_px + 4, last + 4, f"{at_ns / _NS:g} s: {text}", _INK, bold=True)
+            yield _text(self._right_px + 4, last + 4, text, _INK, bold=True)
 
 
 def _text(
@@ -356,6 +358,10 @@ def _text(
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" font-size="{size}"{weight} '
         f'stroke="white" stroke-width="3" paint-order="stroke">{escape(text)}</text>\n'
     )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
 
 
 def _cross(x: float, y: float) -> str:

@@ -63,11 +63,16 @@ def test_strokes() -> None:
         ("client phone server", "up", 0.25),
         ("client phone server", "down", 0.75),
         ("client phone server", None, 0.5),
+        ("client phone server", Cause.PARTITION, 0.1),
+        ("client server", Cause.HOLD, 0.1),
     ],
 )
-def test_a_loss(hosts: str, way: str | None, part: float) -> None:
-    """The stroke of a lost packet ends in a cross at its place, with the cause beside it."""
-    loss = Loss(cause=Cause.QUEUE if way else Cause.UNKNOWN, link="server" if way else None, way=way)
+def test_a_loss(hosts: str, way: str | Cause | None, part: float) -> None:
+    """The stroke of a lost packet ends in a cross at its place, with its cause. way: or why it was cut off."""
+    if isinstance(way, Cause):
+        loss = Loss(cause=way)
+    else:
+        loss = Loss(cause=Cause.QUEUE if way else Cause.UNKNOWN, link="server" if way else None, way=way)
     picture = _picture([_packet(0), _packet(100, None, lost=loss)], hosts)
     (x1, y1, x2, y2), (x3, y3, x4, y4) = _ends(picture)
     assert x4 - x3 == pytest.approx(part * (x2 - x1), abs=0.2)
@@ -100,6 +105,15 @@ def test_a_time_between() -> None:
     assert scale.px(100 * _MS) == 100
     assert scale.px(-5) == 0
     assert scale.px(10**12) == 100
+
+
+def test_a_long_event() -> None:
+    """The picture is wide enough for an event, of which sixty letters are shown."""
+    whole = f"1 s: run client '{'long ' * 30}'"
+    picture = _picture([_packet(0)], events=[(1.0, whole.removeprefix("1 s: "))])
+    (shown,) = (each for each in picture.iter(f"{_SVG}text") if (each.text or "").startswith("1 s"))
+    assert shown.text == f"{whole[:59]}…"
+    assert float(picture.get("width") or 0) - float(shown.get("x") or 0) >= 60 * 6.5
 
 
 def test_events_and_a_range() -> None:
