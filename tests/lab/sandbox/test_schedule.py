@@ -111,7 +111,7 @@ def _shorter_again(number: int) -> float:
         ({}, [("95ms", "clock +3600s"), ("195ms", "clock -7200s")], _between(10, 19, 0, 0)),
         ({"RATE": "10mbit", "QUEUE": "30kb"}, [("95ms", "RATE=1mbit")], _between(10, 39, 8, 0.8)),
     ],
-    ids=str,
+    ids=lambda value: "" if callable(value) else str(value),
 )  # fmt: skip
 def test_the_times_of_packets(
     sandbox: Sandbox, knobs: dict[str, str], schedule: Schedule, ms: Callable[[int], float | None]
