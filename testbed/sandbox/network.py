@@ -13,13 +13,14 @@ A link is the same in both pictures: its host routes, and shapes packets toward 
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
+from priolab.testbed.sandbox.packet_recorder import PacketRecorder
+from priolab.testbed.sandbox.spec import CLIENT, SERVER, Files, SandboxSpec
 from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.end_settings import CongestionControl, EndSettings
 from priolab.testbed.topology.network import Network, build
@@ -41,8 +42,13 @@ def topology_of(spec: SandboxSpec) -> Topology:
     asked: dict[str, dict[str, str]] = {}
     for name, sysctl, value in spec.sysctls:
         asked.setdefault(name, {})[sysctl] = value
+    first = spec.links_over_time.first
+    shapings = {
+        name: Shaping(link=first.get(name, way.link), near=_TO_HOST, far=_TO_ROUTER, changes=name in first)
+        for name, way in spec.ways.items()
+    }
     ends = replace(
-        pair(CLIENT, SERVER, spec.way.link, spec.way.cross, ipv6=spec.ipv6),
+        pair(CLIENT, SERVER, shapings[CLIENT].link, spec.way.cross, ipv6=spec.ipv6),
         settings={
             name: replace(
                 spec.way.server if name == SERVER else EndSettings(congestion_control=CongestionControl.CUBIC),
@@ -54,14 +60,15 @@ def topology_of(spec: SandboxSpec) -> Topology:
         captures={ALL: [Capture(host=name, file=name, port=None) for name in spec.numbers]},
     )
     if spec.is_pair:
-        return ends
+        own = ends.links[LINK]
+        return replace(ends, links={LINK: replace(own, changes=shapings[CLIENT].changes)})
     links = {name: _link_of(name) for name in spec.ways}
     return replace(
         ends,
         hosts={name: {} for name in (*ends.hosts, *spec.hosts, *list(links.values())[1:], _ROUTER)},
         routers=(*links.values(), _ROUTER),
         wires=[wire for name in spec.numbers for wire in _wires(name, spec.numbers[name], links.get(name))],
-        links={link: Shaping(link=spec.ways[name].link, near=_TO_HOST, far=_TO_ROUTER) for name, link in links.items()},
+        links={link: shapings[name] for name, link in links.items()},
     )
 
 
@@ -96,6 +103,19 @@ def shaping(spec: SandboxSpec, network: Network, folder: Path) -> Iterator[Mappi
             shaped = network.shaping(_link_of(name), seed=seed, folder=own, interval_ns=spec.interval_ns)
             active[name] = stack.enter_context(shaped)
         yield active
+
+
+@contextmanager
+def recording(spec: SandboxSpec, network: Network, files: Files) -> Iterator[Sequence[PacketRecorder]]:
+    """Records the packets of all hosts, and between the router and the links, if the spec asks for it.
+
+    The context must be open until LAST_BLOCK_S after the last packet. Raises OSError and InvalidRun.
+    """
+    routed = () if spec.is_pair else spec.ways
+    places = [(network.hosts[name], WIRE, files.trace(name)) for name in spec.numbers]
+    places += [(network.hosts[_ROUTER], _toward(spec.numbers[name]), files.router_trace(name)) for name in routed]
+    with ExitStack() as stack:
+        yield [stack.enter_context(PacketRecorder(*place)) for place in places if spec.traced]
 
 
 def folder_of(name: str, folder: Path) -> Path:
