@@ -121,6 +121,8 @@ class Link:
     names end in _up otherwise are those toward the front, each as the field of this name toward the client.
     mtu_bytes: the largest IP packet of both directions; None for 1500. mtu_silent: True if senders of larger ones are
     not told.
+    coalesce_ns: the host's network card collects packets that arrive for this time, and passes on those of a flow as
+    one; 0 if each is passed on at once.
     prepared, prepared_up: the parts that the link has from its beginning for later values (netem/later_links.py).
     """
 
@@ -151,6 +153,7 @@ class Link:
     corrupt_up: float = 0.0
     mtu_bytes: int | None = None
     mtu_silent: bool = False
+    coalesce_ns: int = 0
     prepared: frozenset[Part] = frozenset()
     prepared_up: frozenset[Part] = frozenset()
 

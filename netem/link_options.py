@@ -292,6 +292,14 @@ HOST_LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
             allowed="on or off",
             meaning="on: the sender of a packet that is larger than MTU is not told, a black hole",
         ),
+        "COALESCE": LinkOption(
+            field="coalesce_ns",
+            default="0us",
+            parse=_within("coalesce_ns", units.parse_time_ns),
+            allowed="0us to 10ms",
+            meaning="the host's network card collects packets that arrive for up to this time (ethtool's rx-usecs),"
+            " and passes on those of a flow as one (GRO)",
+        ),
     }
 )
 """The knobs of the link of a sandbox's host: those of an experiment's link, and further ones."""

@@ -81,6 +81,7 @@ RANGES: Mapping[str, Range] = MappingProxyType(
         **_DOWN,
         **{UP[name]: replace(each, knob=f"{each.knob}_UP") for name, each in _DOWN.items()},
         "mtu_bytes": Range("MTU", LEAST_MTU, MOST_MTU, f"are {LEAST_MTU} to {MOST_MTU} bytes"),
+        "coalesce_ns": Range("COALESCE", 0, 10 * 10**6, "are 0us to 10ms"),
     }
 )
 """The ranges by the fields of Link."""

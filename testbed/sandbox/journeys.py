@@ -2,6 +2,7 @@
 
 Rules:
 1. A packet of segmentation offload, up to 64 KiB, is taken as the packets into which it is cut: here or on its way.
+   So are those that a receiver takes together.
 2. A packet is known by its flow, its identification in IPv4, and its numbers and times of TCP, or else by its payload.
    Of equal packets the one that arrives is the last that was sent the least time of this way before.
 3. A packet that arrives though all its equals have arrived is a duplicate.
@@ -66,8 +67,7 @@ def journeys(
     packet shows it.
     """
     here = [each for of_host in captures.values() for each in of_host]
-    away = [each for host, of_host in captures.items() for each in of_host if names.get(each.source) != host]
-    cut = _Cut(here, [*away, *(each for of_router in routers.values() for each in of_router)])
+    cut = _Cut([*here, *(each for of_router in routers.values() for each in of_router)])
     sent, passed, arrived = _Seen(), _Seen(), _Seen()
     for host, seen in captures.items():
         for whole in seen:
@@ -175,11 +175,10 @@ def by_waiting(missing: Sequence[Journey], arrived: Sequence[Journey]) -> list[J
 class _Cut:
     """The sizes into which packets of segmentation offload are cut."""
 
-    def __init__(self, everywhere: Iterable[Sighting], away: Iterable[Sighting]) -> None:
-        """away: what was not seen by its sender."""
+    def __init__(self, everywhere: Sequence[Sighting]) -> None:
         self._mss = {each.reverse: each.mss for each in everywhere if each.flags & SYN and each.mss}
         self._sizes: dict[_Key, int] = {}
-        for each in away:
+        for each in everywhere:
             if each.length and each.ports:
                 start = _start(each)
                 self._sizes[start] = min(each.length, self._sizes.get(start, _SEQUENCES))

@@ -22,6 +22,7 @@ from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.sandbox.packet_recorder import PacketRecorder
 from priolab.testbed.sandbox.spec import CLIENT, SERVER, Files, SandboxSpec
 from priolab.testbed.topology.active import ActiveLink
+from priolab.testbed.topology.coalescing import MAC_BYTES
 from priolab.testbed.topology.end_settings import CongestionControl, EndSettings
 from priolab.testbed.topology.network import Network, build
 from priolab.testbed.topology.topology import LINK, WARM_UP, WIRE, Capture, Shaping, Topology, Wire, pair
@@ -52,6 +53,7 @@ def topology_of(spec: SandboxSpec) -> Topology:
         settings={
             name: replace(
                 spec.way.server if name == SERVER else EndSettings(congestion_control=CongestionControl.CUBIC),
+                coalesce_ns=spec.ways[name].link.coalesce_ns if name in spec.ways else 0,
                 ecn=any(spec.ways[link].link.ecn for link in {name, CLIENT if name == SERVER else name} & {*spec.ways}),
                 sysctls=asked.get(name, {}),
             )
@@ -140,7 +142,9 @@ class Traffic:
 
     def arrived_bytes(self, name: str) -> int:
         """Returns the bytes of packets that arrived at a host."""
-        return self._network.hosts[name].received(WIRE).bytes - self._before.get(name, (0, 0))[0]
+        counted = self._network.hosts[name].received(WIRE)
+        coalesces = self._network.topology.settings[name].coalesce_ns > 0
+        return counted.bytes + coalesces * MAC_BYTES * counted.packets - self._before.get(name, (0, 0))[0]
 
     def sent_bytes(self, name: str) -> int:
         """Returns the bytes of packets that came from a host, at the other end of its link: the other host, or the

@@ -12,6 +12,7 @@ from priolab.common.process.processes import Process
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology import cross_traffic
 from priolab.testbed.topology.active import ActiveCross, ActiveLink
+from priolab.testbed.topology.coalescing import coalesce
 from priolab.testbed.topology.end_settings import CC, ECN, ECN_ON, LOWAT, WMEM, EndSettings
 from priolab.testbed.topology.link_namespace import LinkNamespace
 from priolab.testbed.topology.namespace import Host, Namespace
@@ -40,6 +41,9 @@ class Network:
         """Sets sysctls, and by ip(8) and tc(8) what devices have. CC may not be settable by sysctl."""
         for name, settings in self.topology.settings.items():
             _apply(self.hosts[name], settings)
+            if settings.coalesce_ns:
+                wire = self.topology.wire(name)
+                coalesce(self.hosts[name], self.hosts[wire.router], wire.device, settings.coalesce_ns)
 
     def shaping(
         self, name: str, shaper: Shaper | None = None, *, seed: int, folder: Path, interval_ns: int | None

@@ -1,15 +1,16 @@
-"""The examples of docs/guide/sandbox.md: each repeats, and writes what the guide shows, digits aside."""
+"""The examples of the guides to the sandbox: each repeats, and writes what its guide shows, digits aside."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from tools.campaigns.sandbox_examples import GUIDE, copied, examples, needed, repetition
+from tools.campaigns.sandbox_examples import GUIDES, copied, examples, needed, repetition
 
 pytestmark = pytest.mark.usefixtures("guest")
 
-_SHOWN = dict(re.findall(r"<!-- measured: (\S+) -->\n```\n(.*?)```\n<!-- end -->", GUIDE.read_text(), re.DOTALL))
+_MEASURED = re.compile(r"<!-- measured: (\S+) -->\n```\n(.*?)```\n<!-- end -->", re.DOTALL)
+_SHOWN = {name: out for guide in GUIDES for name, out in _MEASURED.findall(guide.read_text())}
 
 
 @pytest.fixture(scope="module")
