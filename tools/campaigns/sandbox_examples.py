@@ -43,6 +43,8 @@ NEEDS: Mapping[str, Sequence[str]] = {
     "ipv6-and-a-way-without-it": ("curl",),
     "a-post-that-is-sent-again": ("curl",),
     "a-failover-that-loses-writes": ("redis-server",),
+    "a-firewall-that-forgets": ("nft",),
+    "a-reset-in-the-middle": ("curl", "nft"),
     "a-black-hole-of-mtu": ("curl",),
     "a-server-in-go-a-client-in-javascript": ("caddy", "node"),
 }
