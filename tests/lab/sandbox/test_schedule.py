@@ -478,16 +478,15 @@ def test_a_kept_guest_gives_the_same(here: Path) -> None:
 @pytest.mark.usefixtures("netns")
 def test_on_a_real_clock(here: Path) -> None:
     """The same events on this machine's clock, which may be late; but the time of day stays this machine's."""
-    schedule = [("200ms", "LOSS=100%"), ("700ms", "heal"), ("1s", "partition client server"), ("1500ms", "heal")]
-    schedule += [("1600ms", "DELAY=100ms")]
-    with Sandbox(server=[sys.executable, "echo.py", "serve"], folder=here, DELAY="5ms", fabric="netns") as sandbox:
-        talk = [sys.executable, "echo.py", "talk", "200", "99"]
+    schedule = [("1s", "LOSS=100%"), ("1500ms", "heal"), ("1800ms", "partition client server"), ("2300ms", "heal")]
+    schedule += [("2400ms", "DELAY=100ms")]
+    with Sandbox(server=[sys.executable, "echo.py", "serve"], folder=here, fabric="netns") as sandbox:
+        talk = [sys.executable, "echo.py", "talk", "280", "99"]
         trips_ms = dict(_trips_ms(sandbox.run(talk, schedule=schedule)))
         again = sandbox.run("sleep 1", schedule=[("500ms", "restart client")])
         with pytest.raises(ScenarioError, match="clock= is not allowed; allowed: FABRIC=virtual alone"):
             sandbox.run("true", schedule=[("0s", "clock +1s")])
     assert again.seconds > 1.4
     assert sum(later - before > 20 for before, later in pairwise(sorted(trips_ms))) == 2
-    assert all(took >= (100 if number > 165 else 5) for number, took in trips_ms.items())
-    assert max(trips_ms) > 165
-    assert min(took for number, took in trips_ms.items() if number < 155) < 50
+    assert min(took for number, took in trips_ms.items() if number < 100) < 50
+    assert min(took for number, took in trips_ms.items() if number > 245) >= 100
