@@ -20,6 +20,7 @@ from typing import Protocol
 
 from priolab.common.descriptors import process_ids
 from priolab.common.process.processes import set_back
+from priolab.testbed.guest.guest_start import set_seed
 from priolab.testbed.sandbox import hints
 from priolab.testbed.sandbox.daemons import foreground
 from priolab.testbed.sandbox.filesystem import View
@@ -107,6 +108,7 @@ class Programs:
             self._selector.register(each, selectors.EVENT_READ, each.hear)
         code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
         try:
+            self._begin_random_numbers()
             self._settle()
             for name in self._spec.companions:
                 self._wait_for(name, self._start_command(name))
@@ -208,6 +210,15 @@ class Programs:
         if self._spec.isolated and not self._spec.fair:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_ATTENTIVE))
             _LONGEST_TURN.write_text(f"{_TICK_MS}")
+
+    def _begin_random_numbers(self) -> None:
+        """Makes the programs' random numbers follow from the seed alone, in a guest.
+
+        Before, the kernel draws one for each file that is made in memory: for each entry of this machine's root folder,
+        and for each folder above the current one.
+        """
+        if self._spec.isolated:
+            set_seed(self._spec.seed)
 
     def _settle(self) -> None:
         """Waits for the next hundredth of a second, in a guest.

@@ -189,8 +189,8 @@ class Sandbox:
     """Hosts, `client`, `server` and further ones, joined by links. A context manager, which keeps a guest meanwhile.
 
     Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
-    the current folder. In a kept guest TCP's first sequence numbers differ from those in a new one. With fresh=True
-    each run has a new guest, and its packets repeat to the byte.
+    the current folder. In a kept guest TCP's time stamps and the identifications of IP packets differ from those in a
+    new one. With fresh=True each run has a new guest, and its captures repeat to the byte.
     """
 
     def __init__(

@@ -44,6 +44,8 @@ def assigned(host: str, knob: str, value: str) -> str:
 
 _LEAST, _MOST = "0s", "1000000s"
 _NS = 10**9
+_FARTHEST_NS = 50 * 366 * 86_400 * _NS
+"""How far the time of day may be from that of the beginning, which is in 2026. A kernel has none before 1970."""
 _TO = "to"
 
 
@@ -219,9 +221,9 @@ class Step:
 def parsed_event(text: str, where: str = AT) -> Event:
     """Returns the event that a text describes. Raises ScenarioError, which names the nearest word that is allowed."""
     try:
-        verb, *words = shlex.split(text)
+        verb, *words = shlex.split(text) or [""]
     except ValueError:
-        verb, words = "", []
+        raise ScenarioError(where, text, "an event in which every quote is closed") from None
     if "=" in verb and not words:
         return _link_change(verb, text, where)
     if verb not in Verb.__members__.values():
@@ -340,6 +342,7 @@ class _State:
     down: set[str] = field(default_factory=set)
     stopped: set[str] = field(default_factory=set)
     started: set[str] = field(default_factory=set)
+    clock_ns: int = 0
 
     def lack(self, event: Event, programs: Mapping[str, bool]) -> str | None:
         """Notes the event; returns what must come before it, in words, if it cannot happen."""
@@ -352,6 +355,10 @@ class _State:
                 self.held |= {*event.ways}
             case Run():
                 self.started.add(event.host)
+            case ClockJump():
+                self.clock_ns += event.by_ns
+                if abs(self.clock_ns) > _FARTHEST_NS:
+                    return f"a time of day at most {_FARTHEST_NS // _NS}s from that of the beginning"
             case Kill(host=host) | HostEvent(verb=Verb.RESTART | Verb.STOP, hosts=[host]):
                 return self._lack_of_program(event, host, programs)
             case HostEvent():

@@ -199,7 +199,7 @@ def _check_nothing_of_guests(request: RunRequest) -> None:
 
 
 def _sets_clock(spec: SandboxSpec) -> bool:
-    """True if the time of day jumps. What follows from a jump, such as ports, would stay in a kept guest."""
+    """True if the time of day jumps."""
     return any(isinstance(step.event, ClockJump) for step in spec.steps)
 
 
@@ -282,7 +282,7 @@ class _Run:
         return Work(
             command=lambda scratch: self._joined(self._in_guest(settings.command, scratch)),
             one_cpu=True,
-            kind=None if self.request.fresh or self.terminal or _sets_clock(self.spec) else settings.kind,
+            kind=None if self.request.fresh or self.terminal else settings.kind,
             further=partial(self._in_guest, guests.further),
             programs=frozenset(self.spec.programs),
         )

@@ -55,7 +55,8 @@ class LinkNamespace:
         """
         link, near, far = self.shapes.link, self.shapes.near, self.shapes.far
         in_bytes = netem_counts_bytes()
-        shaper, lack = chosen(shaper, link, self._lack_of_netem, self.usual, netem_counts_bytes=in_bytes)
+        later = replace(link, prepared=link.prepared | {Part.DELAY_LINE}) if self.shapes.changes else link
+        shaper, lack = chosen(shaper, later, self._lack_of_netem, self.usual, netem_counts_bytes=in_bytes)
         if refusal := lack_of(shaper, link, netem_counts_bytes=in_bytes):
             raise Unavailable(f"SHAPER={shaper}", refusal, lack or "use SHAPER=auto")
         if shaper is Shaper.FERRY and self.shapes.changes:

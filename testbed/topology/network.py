@@ -5,7 +5,9 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from socket import AF_INET, AF_INET6
 
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.process.processes import Process
@@ -16,7 +18,7 @@ from priolab.testbed.topology.coalescing import coalesce
 from priolab.testbed.topology.end_settings import CC, ECN, ECN_ON, LOWAT, WMEM, EndSettings
 from priolab.testbed.topology.link_namespace import LinkNamespace
 from priolab.testbed.topology.namespace import Host, Namespace
-from priolab.testbed.topology.topology import WIRE, Topology
+from priolab.testbed.topology.topology import WIRE, Topology, ipv6_of
 from priolab.testbed.topology.wiring import connect
 
 _SILENT = {
@@ -73,14 +75,16 @@ class Network:
             ]
 
     def exchange(self, near: str, far: str) -> None:
-        """Makes a connection and sends a datagram from one host to another. Raises OSError."""
-        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        """Makes a connection and sends a datagram from one host to another, in each family. Raises OSError."""
+        address = self.topology.wire(far).address
+        families = {AF_INET: address, **({AF_INET6: ipv6_of(address)} if self.topology.ipv6 else {})}
+        for (family, known), kind in product(families.items(), (socket.SOCK_STREAM, socket.SOCK_DGRAM)):
             with self.hosts[far].entered():
-                there = socket.socket(type=kind)
+                there = socket.socket(family, kind)
             with self.hosts[near].entered():
-                here = socket.socket(type=kind)
+                here = socket.socket(family, kind)
             with there, here:
-                there.bind((self.topology.wire(far).address, 0))
+                there.bind((known, 0))
                 if kind is socket.SOCK_STREAM:
                     there.listen()
                 here.connect(there.getsockname())

@@ -59,17 +59,20 @@ def test_values(here: Path) -> None:
             sandbox.run("true", RATE="fast")
 
 
-def test_ports_do_not_follow_from_earlier_runs(here: Path) -> None:
-    """The client's ports are the same in a new guest, in a kept one, and later on its clock; those of a run differ."""
-    connect = "import socket; print(*(socket.create_connection(('server', 80)).getsockname()[1] for _ in range(3)))"
-    ports = [sys.executable, "-c", connect]
+def test_ports_and_random_numbers_follow_from_the_seed_alone(here: Path) -> None:
+    """They are the same in a new guest, in a kept one after other programs, with more hosts, and in another folder."""
+    connect = "import os, socket; print(*(socket.create_connection(('server', 80)).getsockname()[1] for _ in range(3)))"
+    draw = [sys.executable, "-c", f"{connect}; print(os.urandom(8).hex())"]
+    (deeper := here / "a/b/c").mkdir(parents=True)
     with Sandbox(server=_SERVE, folder=here, fresh=True) as sandbox:
-        new = sandbox.run(ports).check().out
+        new = sandbox.run(draw).check().out
     with Sandbox(server=_SERVE, folder=here) as sandbox:
-        sandbox.run(ports)
         sandbox.run(["sleep", "25"])
-        assert sandbox.run(ports).check().out == new
-    assert len({*new.split()}) == 3
+        sandbox.run(draw, schedule=[("0s", "clock -3600s")])
+        assert sandbox.run(draw).check().out == new
+    with Sandbox(server=_SERVE, folder=deeper, hosts={f"host{number}": "" for number in range(14)}) as sandbox:
+        assert sandbox.run(draw, capture=True).check().out == new
+    assert len({*new.split()}) == 4
 
 
 def _took_s(sandbox: Sandbox) -> float:

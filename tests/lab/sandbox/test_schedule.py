@@ -91,6 +91,8 @@ def _shorter_again(number: int) -> float:
         ({}, [("95ms", "LOSS=100%"), ("195ms", "heal")], _between(10, 19, None, 0)),
         ({"DELAY": "5ms"}, [("95ms", "LOSS_UP=100%"), ("195ms", "heal client")], _between(10, 19, None, 5)),
         ({"DELAY": "5ms"}, [("95ms", "server.LOSS=100%"), ("195ms", "heal server")], _between(10, 19, None, 5)),
+        ({}, [("95ms", "server.DELAY=5ms"), ("95ms", "server.DELAY_UP=2ms")], _between(10, 39, 7, 0)),
+        ({}, [("95ms", "server.RATE=1mbit"), ("195ms", "server.RATE=unlimited")], _between(10, 19, 8, 0)),
         ({"DELAY": "5ms"}, [("95ms", "DELAY=25ms"), ("195ms", "DELAY=5ms")], _shorter_again),
         ({"DELAY": "5ms"}, [("95ms", "DELAY_UP=40ms")], _between(10, 39, 45, 5)),
         ({"DELAY": "5ms"}, [("95ms", "DELAY=0ms"), ("195ms", "DELAY=5ms")], _between(10, 19, 0, 5)),
@@ -123,10 +125,13 @@ def test_the_times_of_packets(
     assert happened == [(float(at.removesuffix("ms")), event) for at, event in schedule]
 
 
-@pytest.mark.parametrize("held", ["client server", "client to server", "server to client"])
-def test_packets_that_wait(sandbox: Sandbox, held: str) -> None:
+@pytest.mark.parametrize(
+    ("held", "released"),
+    [("client server", ""), ("client to server", " server"), ("server to client", " client server")],
+)
+def test_packets_that_wait(sandbox: Sandbox, held: str, released: str) -> None:
     """They go on in order when they are released, and those that follow go at once."""
-    result = _run(sandbox, [("95ms", f"hold {held}"), ("195ms", "release")], DELAY="5ms", DELAY_UP="1ms")
+    result = _run(sandbox, [("95ms", f"hold {held}"), ("195ms", f"release{released}")], DELAY="5ms", DELAY_UP="1ms")
     came = _trips_ms(result)
     expected = {
         number: 195 + 5 + (held[0] == "c") - 10 * number if 10 <= number <= 19 else 6 for number in range(_PACKETS)
@@ -185,35 +190,41 @@ def test_copies(sandbox: Sandbox) -> None:
     }
 
 
-def test_wrong_bits(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("way", ["", "_UP"])
+def test_wrong_bits(sandbox: Sandbox, way: str) -> None:
     """A kernel drops packets whose checksum is wrong; a bit of a packet that no checksum covers does no harm."""
-    came = [number for number, _ in _trips_ms(_run(sandbox, [("95ms", "CORRUPT=100%"), ("295ms", "CORRUPT=0%")]))]
+    schedule = [("95ms", f"CORRUPT{way}=100%"), ("295ms", f"CORRUPT{way}=0%")]
+    came = [number for number, _ in _trips_ms(_run(sandbox, schedule))]
     assert [number for number in came if not 10 <= number <= 29] == [*range(10), *range(30, _PACKETS)]
     assert len(came) < 25
 
 
-def test_jitter_keeps_the_order(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("way", ["", "_UP"])
+def test_jitter_keeps_the_order(sandbox: Sandbox, way: str) -> None:
     """While JITTER lasts, delays differ by up to it; packets stay in order, as they do when it ends."""
-    schedule = [("95ms", "JITTER=15ms"), ("295ms", "JITTER=0ms")]
-    came = _trips_ms(_run(sandbox, schedule, DELAY="20ms"))
+    schedule = [("95ms", f"JITTER{way}=15ms"), ("295ms", f"JITTER{way}=0ms")]
+    came = _trips_ms(_run(sandbox, schedule, **{f"DELAY{way}": "20ms"}))
     assert [number for number, _ in came] == [*range(len(came))]
     assert {round(took, 1) for number, took in came if number < 10} == {20.0}
     assert len({took for _, took in came[10:30]}) > 10
     assert all(5 <= took <= 35.1 for _, took in came)
 
 
-def test_overtaking(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("way", ["", "_UP"])
+def test_overtaking(sandbox: Sandbox, way: str) -> None:
     """While REORDER lasts, some packets skip the delay, and so overtake others."""
-    came = _trips_ms(_run(sandbox, [("95ms", "REORDER=25%"), ("295ms", "REORDER=0%")], DELAY="25ms"))
+    schedule = [("95ms", f"REORDER{way}=25%"), ("295ms", f"REORDER{way}=0%")]
+    came = _trips_ms(_run(sandbox, schedule, **{f"DELAY{way}": "25ms"}))
     skipped = [number for number, took in came if took < 1]
     assert skipped
     assert {*skipped} <= {*range(10, 30)}
     assert {round(took) for number, took in came if number not in skipped} == {25}
 
 
-def test_bursts_of_losses(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize("way", ["", "_UP"])
+def test_bursts_of_losses(sandbox: Sandbox, way: str) -> None:
     """With LOSS_BURST the packets that are lost follow each other."""
-    schedule = [("0ms", "LOSS=50%"), ("0ms", "LOSS_BURST=8")]
+    schedule = [("0ms", f"LOSS{way}=50%"), ("0ms", f"LOSS_BURST{way}=8")]
     came = {number for number, _ in _trips_ms(_run(sandbox, schedule))}
     lost = [number for number in range(_PACKETS) if number not in came]
     assert 4 < len(lost) < 36
@@ -221,10 +232,12 @@ def test_bursts_of_losses(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(("queue", "held"), [("QUEUE=1", 1), ("QUEUE=3", 3), ("QUEUE=2kb", 2)])
-def test_the_queue(sandbox: Sandbox, queue: str, held: int) -> None:
+@pytest.mark.parametrize("way", ["", "_UP"])
+def test_the_queue(sandbox: Sandbox, queue: str, held: int, way: str) -> None:
     """With a packet each 10 ms, of 20 ms each, the last ones that arrive have waited in a full queue."""
     queue_before = "1514b" if queue.endswith("kb") else "2"
-    result = _run(sandbox, [("95ms", queue)], RATE="400kbit", QUEUE=queue_before)
+    knobs = {f"RATE{way}": "400kbit", f"QUEUE{way}": queue_before}
+    result = _run(sandbox, [("95ms", queue.replace("=", f"{way}="))], **knobs)
     waited = [took for number, took in _trips_ms(result) if number > 25]
     assert all(10 + 20 * (held - 1) - _LATE_MS <= took <= 20 * held + _LATE_MS for took in waited)
 
@@ -417,7 +430,8 @@ def test_partitions_of_three(here: Path, ipv6: bool) -> None:  # noqa: FBT001
 
 _NOTHING = [
     *[("100s", "LOSS=50%"), ("100s", "partition client server"), ("100s", "kill server"), ("10ms", "DELAY=5ms")],
-    *[("20ms", "server.LOSS=0%")],
+    *[("20ms", word) for word in ("server.LOSS=0%", "LOSS=0%", "LOSS_BURST=none", "JITTER=0ms", "REORDER=0%")],
+    *[("30ms", word) for word in ("RATE=unlimited", "QUEUE=1000", "DUPLICATE=0%", "CORRUPT=0%", "MTU=none")],
 ]
 
 
@@ -438,15 +452,41 @@ def test_it_repeats_and_nothing_changes_nothing(here: Path) -> None:
     assert packets(_NOTHING) == packets([])
 
 
+_STORM = [
+    *[("5ms", "JITTER=4ms"), ("15ms", "LOSS=30%"), ("25ms", "MTU=576"), ("45ms", "DUPLICATE_UP=50%")],
+    *[("55ms", "CORRUPT=20%"), ("95ms", "restart server"), ("105ms", "clock -3600s"), ("115ms", "heal")],
+    *[("125ms", "partition client server"), ("145ms", "heal"), ("155ms", "stop server"), ("175ms", "continue server")],
+]
+
+
+def test_a_kept_guest_gives_the_same(here: Path) -> None:
+    """Output, times, packets and counts are those of a new guest, whatever ran before."""
+
+    def told(sandbox: Sandbox) -> tuple[object, ...]:
+        result = sandbox.run(
+            [sys.executable, "echo.py", "talk", "30", "900"], schedule=_STORM, DELAY="5ms", capture=True
+        )
+        return result.frames, result.packets("client"), result.packets("server"), result.events, result.losses
+
+    serve = [sys.executable, "echo.py", "serve"]
+    with Sandbox(server=serve, folder=here, fabric="virtual", fresh=True) as sandbox:
+        new = told(sandbox)
+    with Sandbox(server=serve, folder=here, fabric="virtual") as sandbox:
+        assert [told(sandbox) for _ in range(3)] == [new] * 3
+
+
 @pytest.mark.usefixtures("netns")
 def test_on_a_real_clock(here: Path) -> None:
     """The same events on this machine's clock, which may be late; but the time of day stays this machine's."""
-    schedule = [("200ms", "LOSS=100%"), ("700ms", "heal"), ("1s", "partition client server"), ("1500ms", "heal")]
-    with Sandbox(server=[sys.executable, "echo.py", "serve"], folder=here, DELAY="5ms", fabric="netns") as sandbox:
-        talk = [sys.executable, "echo.py", "talk", "200", "99"]
-        came = sorted(number for number, _ in _trips_ms(sandbox.run(talk, schedule=schedule)))
+    schedule = [("1s", "LOSS=100%"), ("1500ms", "heal"), ("1800ms", "partition client server"), ("2300ms", "heal")]
+    schedule += [("2400ms", "DELAY=100ms")]
+    with Sandbox(server=[sys.executable, "echo.py", "serve"], folder=here, fabric="netns") as sandbox:
+        talk = [sys.executable, "echo.py", "talk", "280", "99"]
+        trips_ms = dict(_trips_ms(sandbox.run(talk, schedule=schedule)))
         again = sandbox.run("sleep 1", schedule=[("500ms", "restart client")])
         with pytest.raises(ScenarioError, match="clock= is not allowed; allowed: FABRIC=virtual alone"):
             sandbox.run("true", schedule=[("0s", "clock +1s")])
     assert again.seconds > 1.4
-    assert sum(later - before > 20 for before, later in pairwise(came)) == 2
+    assert sum(later - before > 20 for before, later in pairwise(sorted(trips_ms))) == 2
+    assert min(took for number, took in trips_ms.items() if number < 100) < 50
+    assert min(took for number, took in trips_ms.items() if number > 245) >= 100

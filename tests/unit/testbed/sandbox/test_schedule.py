@@ -85,7 +85,7 @@ def test_a_step_without_a_text_has_that_of_its_event() -> None:
         ("partitoin a b", "KNOB=VALUE or HOST.KNOB=VALUE; partition A B, or partition A to B for one direction"),
         ("explode", "KNOB=VALUE or HOST.KNOB=VALUE; partition A B, or"),
         ("", "KNOB=VALUE or HOST.KNOB=VALUE; partition A B, or"),
-        ("'", "KNOB=VALUE or HOST.KNOB=VALUE; partition A B, or"),
+        ("'", "an event in which every quote is closed"),
         ("LOSS=1% DELAY=2ms", "KNOB=VALUE or HOST.KNOB=VALUE; "),
         ("partition a", "partition A B, or partition A to B for one direction"),
         ("partition a a", "partition A B, or partition A to B for one direction"),
@@ -133,6 +133,8 @@ def test_words_that_are_no_event(text: str, said: str) -> None:
             [("1s", "hold client phone"), ("2s", "release server")],
             "2s release server is not allowed; allowed: hold bef",
         ),
+        ([("1s", "clock -1600000000s")], "1s clock -1600000000s is not allowed; allowed: a time of day at most 158"),
+        ([("1s", "clock +1500000000s"), ("2s", "clock +1500000000s")], "2s clock +1500000000s is not allowed"),
         ([("1s", "kill phone")], "1s kill phone is not allowed; allowed: a host with a program; phone has none"),
         ([("1s", "stop phone")], "1s stop phone is not allowed; allowed: a host with a program"),
         (
