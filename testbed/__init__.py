@@ -5,6 +5,7 @@ This is its face. The lab, the extras and the tools import these names alone, an
 (testbed/sandbox/pytest_plugin.py), and the command's module in the lab's table of commands. Among the names are:
 
     Sandbox, Host, Result, ClientFailed, Outcome, OutputFrame    programs on hosts, and what came of them
+    Packet, Loss, Timeline                                        the packets of a run, and a picture of them
     command, session                                              the command `priolab sandbox`, and its runs
     Topology, Wire, Shaping, Capture, pair, WIRE, WARM_UP         hosts, and what joins them, as a value
     build, Network, Namespace, near_host                          what makes them, as namespaces
@@ -50,10 +51,13 @@ if TYPE_CHECKING:
     from priolab.testbed.sandbox import session as session
     from priolab.testbed.sandbox.outcome import Outcome as Outcome
     from priolab.testbed.sandbox.output_log import OutputFrame as OutputFrame
+    from priolab.testbed.sandbox.packet import Loss as Loss
+    from priolab.testbed.sandbox.packet import Packet as Packet
     from priolab.testbed.sandbox.sandbox import ClientFailed as ClientFailed
     from priolab.testbed.sandbox.sandbox import Host as Host
     from priolab.testbed.sandbox.sandbox import Result as Result
     from priolab.testbed.sandbox.sandbox import Sandbox as Sandbox
+    from priolab.testbed.sandbox.timeline import Timeline as Timeline
     from priolab.testbed.topology import cgroup as cgroup
     from priolab.testbed.topology import cross_traffic as cross_traffic
     from priolab.testbed.topology import end_settings as end_settings
@@ -94,7 +98,9 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.testbed.process.command_process": ["Work", "keep_guests"],
             "priolab.testbed.sandbox.outcome": ["Outcome"],
             "priolab.testbed.sandbox.output_log": ["OutputFrame"],
+            "priolab.testbed.sandbox.packet": ["Loss", "Packet"],
             "priolab.testbed.sandbox.sandbox": ["ClientFailed", "Host", "Result", "Sandbox"],
+            "priolab.testbed.sandbox.timeline": ["Timeline"],
             "priolab.testbed.topology.active": ["ActiveCross", "ActiveLink", "Look", "Portrayed", "no_look"],
             "priolab.testbed.topology.end_settings": ["CongestionControl", "CrossTraffic", "EndSettings", "FrontQdisc"],
             "priolab.testbed.topology.expected_settings": ["ExpectedSettings"],

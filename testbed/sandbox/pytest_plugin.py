@@ -9,7 +9,7 @@
 A guest is kept between the tests of a session. A test without the fixture imports nothing of the lab.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from priolab.testbed.sandbox.sandbox import Sandbox
+    from priolab.testbed.sandbox.sandbox import Result, Sandbox
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +27,28 @@ def _sandbox_guests() -> Iterator[None]:
 
     with keep_guests():
         yield
+
+
+_MADE = pytest.StashKey["list[Sandbox]"]()
+_LINES = 10
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Shows with a test that failed the last run of each of its sandboxes."""
+    report = yield
+    if report.failed:
+        report.sections += [("sandbox", _told(made.last)) for made in item.stash.get(_MADE, ()) if made.last]
+    return report
+
+
+def _told(result: "Result") -> str:
+    """Returns a command that repeats a run, how it ended, and the last lines of each host."""
+    hosts = dict.fromkeys(frame.place for frame in result.frames)
+    lines = [f"to repeat it: {result.command}", *repr(result).splitlines()[:1]]
+    for host in hosts:
+        lines += [f"{host}| {line}" for line in result.last_lines(host, _LINES).splitlines()]
+    return "\n".join(lines)
 
 
 @pytest.fixture
@@ -40,6 +62,8 @@ def sandbox(_sandbox_guests: None, request: pytest.FixtureRequest) -> "Iterator[
     with ExitStack() as stack:
 
         def make(**parameters: Any) -> Sandbox:
-            return stack.enter_context(Sandbox(**{"folder": Path(request.path).parent, **parameters}))
+            made = stack.enter_context(Sandbox(**{"folder": Path(request.path).parent, **parameters}))
+            request.node.stash.setdefault(_MADE, []).append(made)
+            return made
 
         yield make

@@ -8,6 +8,7 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -16,13 +17,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
+from priolab.common.documents import write_document
 from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
-from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
+from priolab.testbed.sandbox.link_table import with_tables
+from priolab.testbed.sandbox.outcome import Connection, Ending, Happened, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.packet import Loss, Packet
+from priolab.testbed.sandbox.packet_trace import PacketTrace, losses
+from priolab.testbed.sandbox.repetition import Repetition
 from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
+from priolab.testbed.sandbox.timeline import Event, Timeline
 
 Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
@@ -41,6 +48,10 @@ class Host:
 
 
 _NS = 10**9
+_SCHEDULE = "schedule"
+"""The parameter that has events, for errors."""
+_LINE = 300
+"""The most letters of a line that is shown."""
 
 
 class ClientFailed(AssertionError):
@@ -49,10 +60,22 @@ class ClientFailed(AssertionError):
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when."""
+    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when.
+
+    trace: its packets; None without a capture. command: a command that repeats the run.
+    """
 
     outcome: Outcome
     frames: Sequence[OutputFrame]
+    trace: PacketTrace | None = None
+    command: str = ""
+
+    def __repr__(self) -> str:
+        code, ending = self.outcome.code, self.outcome.ending
+        how = f"not ended ({ending})" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
+        last = self.last_lines(CLIENT, 1)
+        wrote = f"the client wrote at last: {last}" if last else "the client wrote nothing"
+        return f"Result: {how} after {self.seconds:.6f} s\n{wrote}"
 
     @property
     def code(self) -> int:
@@ -81,6 +104,11 @@ class Result:
         return self.written(SERVER, "out", "err").decode(errors="replace")
 
     @property
+    def events(self) -> Sequence[Happened]:
+        """The events of the schedule that happened, with their times."""
+        return self.outcome.events
+
+    @property
     def connections(self) -> Sequence[Connection]:
         """The TCP connections between the hosts."""
         return self.outcome.connections
@@ -95,9 +123,56 @@ class Result:
         """TCP's data that the client's kernel received, by the client's time."""
         return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
 
+    @property
+    def losses(self) -> Counter[Loss]:
+        """How many packets did not arrive, by cause and place. Without a capture those that a queue dropped, or a link
+        lost at random.
+        """
+        return losses(self.outcome, self.trace)
+
+    def packets(self, host: str) -> Sequence[Packet]:
+        """Returns the packets that a host has sent and received, in order of time.
+
+        Raises Unfit without a capture, and ScenarioError for a host that was not there.
+        """
+        trace = self._captured("packets()")
+        if host not in trace.hosts:
+            raise ScenarioError("host", host, ", ".join(trace.hosts))
+        return trace.of(host)
+
+    def timeline(
+        self,
+        file: Path | None = None,
+        *,
+        begin_s: float | None = None,
+        end_s: float | None = None,
+        events: Iterable[Event] = (),
+    ) -> Timeline:
+        """Returns a picture of the packets of all hosts, and writes it to a file, `.svg` or `.png`.
+
+        begin_s, end_s: only packets that were sent in this time. events: what to mark beside the schedule's, each with
+        its time in seconds from the client's start. Raises Unfit without a capture, ScenarioError for another file,
+        Unavailable.
+        """
+        trace = self._captured("timeline()")
+        made = trace.timeline(begin_s=begin_s, end_s=end_s, events=[*events])
+        if file is not None:
+            write_document(file, made.content(file), "timeline")
+        return made
+
+    def _captured(self, wanted: str) -> PacketTrace:
+        if self.trace is None:
+            raise Unfit(f"{wanted} needs a capture: Sandbox(..., capture=True), or run(..., capture=True)")
+        return self.trace
+
     def written(self, host: str, *streams: str) -> bytes:
         """Returns what a host's program wrote to the streams `out` and `err`."""
         return b"".join(each.data for each in self.frames if each.place == host and each.stream in streams)
+
+    def last_lines(self, host: str, count: int) -> str:
+        """Returns the last lines that a host's program wrote, to either stream, without empty ones."""
+        lines = self.written(host, "out", "err").decode(errors="replace").splitlines()
+        return "\n".join([line[:_LINE] for line in lines if line.strip()][-count:])
 
     def check(self) -> Self:
         """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
@@ -105,7 +180,8 @@ class Result:
         if self.code != 0:
             last = (self.err or self.out).strip().rpartition("\n")[2]
             reason = self.outcome.reason or last or "it wrote nothing"
-            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}")
+            hints = "".join(f"; {hint}" for hint in self.outcome.hints)
+            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}{hints}")
         return self
 
 
@@ -113,8 +189,8 @@ class Sandbox:
     """Hosts, `client`, `server` and further ones, joined by links. A context manager, which keeps a guest meanwhile.
 
     Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
-    the current folder. In a kept guest TCP's first sequence numbers differ from those in a new one. With fresh=True
-    each run has a new guest, and its packets repeat to the byte.
+    the current folder. In a kept guest TCP's time stamps and the identifications of IP packets differ from those in a
+    new one. With fresh=True each run has a new guest, and its captures repeat to the byte.
     """
 
     def __init__(
@@ -133,7 +209,9 @@ class Sandbox:
         read: Iterable[str | os.PathLike[str]] = (),
         scheduler: str = "fifo",
         fresh: bool = False,
+        capture: bool = False,
         memory: str | None = None,
+        schedule: Iterable[tuple[str, str]] = (),
         limit_s: float = knobs.LIMIT_S,
         wall_limit_s: float = knobs.WALL_LIMIT_S,
         **link: str | int,
@@ -143,9 +221,13 @@ class Sandbox:
         The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names (`--host`).
         sysctls: host, name and value of each. wait: the port at which the server must listen before the client starts,
         `any` or `none`; or such values by the names of hosts. folder: the programs' current folder; None for that of
-        this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
+        this process. scheduler: `fifo`, or `default` for that of the kernel. capture: True to capture the packets of
+        every run (`Result.packets`). schedule: times and events of each run (`--at`), such as
+        ("5s", "phone.LOSS=100%"). Raises ScenarioError.
         """
         _check_names("Sandbox", link)
+        if not isinstance(capture, bool):
+            raise Unfit("Sandbox(capture=...): True or False; a file is the parameter capture of run()")
         given = {name: str(value) for name, value in link.items()}
         given |= {knobs.SEED: str(seed)} if seed is not None else {}
         given |= {knobs.FABRIC: fabric} if fabric is not None else {}
@@ -159,6 +241,9 @@ class Sandbox:
         for name in [*waits, *(host for host, _, _ in sysctls)]:
             if name not in (CLIENT, SERVER, *further):
                 raise ScenarioError("host", name, ", ".join((CLIENT, SERVER, *further)))
+        self._further = further
+        self._memory = memory
+        self._last: Result | None = None
         self._spec = SandboxSpec(
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
@@ -179,8 +264,10 @@ class Sandbox:
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh
+        self._capture = capture
         self._memory_mib = knobs.memory_mib(memory)
         self._room: Path | None = None
+        self._schedule = tuple(schedule)
         self.start(server)
 
     def __enter__(self) -> Self:
@@ -194,11 +281,22 @@ class Sandbox:
         self._room = None
         self._stack.close()
 
+    @property
+    def last(self) -> Result | None:
+        """The result of the last run, also of one that raised an error; None before the first."""
+        return self._last
+
     def start(self, server: Command | Host | None) -> Self:
         """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
         host = server if isinstance(server, Host) else Host(server or "")
         links = {name: each for name, each in self._spec.links.items() if name != SERVER} | _links({SERVER: host})
         self._spec = replace(self._spec, server=host.command or None, links=links)
+        self._server = host
+        return self
+
+    def at(self, time: str, event: str) -> Self:
+        """Makes an event happen at a time in each later run (`--at`), such as "5s", "phone.LOSS=100%"."""
+        self._schedule = (*self._schedule, (time, event))
         return self
 
     def run(
@@ -206,15 +304,18 @@ class Sandbox:
         client: Command,
         *,
         stdin: bytes = b"",
-        capture: Path | None = None,
+        capture: Path | bool | None = None,
         samples: Path | None = None,
         interval_s: float = 0.01,
+        schedule: Iterable[tuple[str, str]] = (),
         **link: str | int,
     ) -> Result:
         """Runs the server and then the client, until the client ends; returns what they did. Raises LabError.
 
-        stdin: the client's standard input. capture, samples: files to write packets and samples to. interval_s: between
-        samples. link: knobs that differ in this run from those of the sandbox.
+        stdin: the client's standard input. capture: a file to write packets to; True for the result's packets alone;
+        None for what the sandbox was made with. samples: a file to write samples to. interval_s: between samples.
+        schedule: times and events of this run, beside those of all. link: knobs that differ in this run from those of
+        the sandbox.
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
         if self._room is None:
@@ -228,23 +329,33 @@ class Sandbox:
             seed=knobs.seed(given),
             client=_split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
-        )
+        ).scheduled(with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE)
+        traces: list[PacketTrace] = []
         request = session.RunRequest(
             spec=spec,
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
             stdin=stdin,
             wall_limit_s=self._wall_limit_s,
             memory_mib=self._memory_mib,
-            capture=capture,
+            capture=capture if isinstance(capture, Path) else None,
             samples=samples,
             fresh=self._fresh,
+            traced=traces.append if capture or (capture is None and self._capture) else None,
         )
         where, _ = session.usable(request)
         frames: list[OutputFrame] = []
         outcome = session.carry_out(request, where, self._room, frames.extend)
+        asked = Repetition(
+            spec=spec,
+            given=given,
+            links={name: each.link for name, each in {SERVER: self._server, **self._further}.items()},
+            memory=self._memory,
+            stdin=stdin,
+        )
+        self._last = Result(outcome=outcome, frames=frames, trace=traces[0] if traces else None, command=asked.command)
         if outcome.ending is not Ending.ENDED:
-            raise StepFailed("sandbox", outcome.reason or outcome.ending)
-        return Result(outcome=outcome, frames=frames)
+            raise StepFailed("sandbox", "; ".join([outcome.reason or outcome.ending, *outcome.hints]))
+        return self._last
 
 
 def _check_names(called: str, given: Iterable[str]) -> None:

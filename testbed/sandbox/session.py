@@ -35,6 +35,8 @@ from priolab.testbed.sandbox.busy_program import busy_program
 from priolab.testbed.sandbox.filesystem import GUESTS
 from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader
+from priolab.testbed.sandbox.packet_trace import PacketTrace
+from priolab.testbed.sandbox.schedule import ClockJump, Run
 from priolab.testbed.sandbox.spec import TASKS, Files, SandboxSpec
 from priolab.testbed.sandbox.target import Target
 from priolab.testbed.sandbox.terminal import KERNEL_WORD, Terminal, joined
@@ -63,7 +65,8 @@ class RunRequest:
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
     clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files for packets and for samples;
-    None for none. fresh: True for a guest of its own.
+    None for none. fresh: True for a guest of its own. traced: called with the packets of the run; None if nobody wants
+    them.
     """
 
     spec: SandboxSpec
@@ -74,6 +77,7 @@ class RunRequest:
     capture: Path | None = None
     samples: Path | None = None
     fresh: bool = False
+    traced: Callable[[PacketTrace], None] | None = None
 
 
 def usable(request: RunRequest) -> tuple[str, str | None]:
@@ -99,7 +103,8 @@ def usable(request: RunRequest) -> tuple[str, str | None]:
 
 def _check_usable(where: str, spec: SandboxSpec) -> None:
     """Raises Unavailable if this machine cannot carry the spec out there."""
-    links, own = [way.link for way in spec.ways.values()], spec.way.server.qdisc
+    first, own = spec.links_over_time.first, spec.way.server.qdisc
+    links = [first.get(name, way.link) for name, way in spec.ways.items()]
     if where == GUEST:
         of_guests.check_machine(_MEMORY_MIB)
         of_guests.check_links(links, own, None, _MEMORY_MIB)
@@ -137,11 +142,23 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
             captures = [(name, files.capture(name)) for name in spec.numbers]
             if capture and all(path.exists() for _, path in captures):
                 capture.write(pcapng.joined(captures))
+            if request.traced and files.traced.exists():
+                request.traced(_trace(spec, files))
             if samples and files.samples.exists():
                 samples.write(files.samples.read_bytes())
         return outcome
     finally:
         shutil.rmtree(files.path, ignore_errors=True)
+
+
+def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
+    at_router = {name: files.router_trace(name) for name in spec.ways}
+    return PacketTrace(
+        spec=spec,
+        outcome=msgspec.convert(read_json(files.traced), Outcome),
+        hosts={name: files.trace(name).read_bytes() for name in spec.numbers},
+        routers={name: path.read_bytes() for name, path in at_router.items() if path.exists()},
+    )
 
 
 def _completed(request: RunRequest, where: str) -> SandboxSpec:
@@ -160,6 +177,7 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
     return replace(
         spec,
         capture=request.capture is not None,
+        traced=request.traced is not None,
         tcpdump=tcpdump,
         isolated=isolated,
         programs=tuple(_programs(spec)) if isolated else (),
@@ -174,9 +192,15 @@ def _check_nothing_of_guests(request: RunRequest) -> None:
         ("--scratch", request.spec.scratch, "write this machine's files"),
         ("--read", request.spec.visible is not None, "read this machine's files"),
         ("--memory", request.memory_mib is not None, "use this machine's memory"),
+        ("clock", _sets_clock(request.spec), "have this machine's clock"),
     ):
         if given:
             raise ScenarioError(option, "", f"FABRIC={GUEST} alone: elsewhere programs {what}")
+
+
+def _sets_clock(spec: SandboxSpec) -> bool:
+    """True if the time of day jumps."""
+    return any(isinstance(step.event, ClockJump) for step in spec.steps)
 
 
 def _views_of_the_kernel() -> Iterator[str]:
@@ -212,7 +236,8 @@ def _check_memory(request: RunRequest) -> None:
 
 def _programs(spec: SandboxSpec) -> Iterator[str]:
     """Yields the paths of the programs that are found in PATH."""
-    for command in (spec.client, *spec.companions.values()):
+    further = (step.event.command for step in spec.steps if isinstance(step.event, Run))
+    for command in (spec.client, *spec.companions.values(), *further):
         found = shutil.which(command[0], path=spec.environment.get("PATH"))
         if found and Path(found).is_absolute() and not Path(found).is_relative_to(spec.folder):
             yield found

@@ -15,10 +15,27 @@ _FOLDER = ROOT / "docs/examples/sandbox"
 _ROUNDS = 3
 _CHAT = "DELAY=40ms LOSS=30% --server 'python3 chat.py serve' -- python3 chat.py talk 3600"
 _LINK = "RATE=10mbit RATE_UP=10mbit DELAY=20ms --server 'iperf3 -s' --"
+_IDLE = "-- sleep 36000"
+_PAGE = "--server 'sh -c \"cd /tmp; head -c {bytes} /dev/zero >page; exec python3 -m http.server 80\"' --"
+_FETCH = "curl -s -o /dev/null http://server/page"
+
+
+def _download(size_bytes: int, *knobs: str) -> str:
+    return f"{' '.join(knobs)} DELAY=5ms --memory 3g {_PAGE.format(bytes=size_bytes)} {_FETCH}"
+
+
 _COMMANDS: Mapping[str, str] = {
     "an hour of chat": _CHAT,
     "iperf3 receives for 10 s": f"{_LINK} iperf3 -c server -R",
     "iperf3 sends for 10 s": f"{_LINK} iperf3 -c server",
+    "100 MB at 10 Mbit/s": _download(10**8, "RATE=10mbit"),
+    "100 MB at 100 Mbit/s": _download(10**8, "RATE=100mbit"),
+    "100 MB at 1 Gbit/s": _download(10**8, "RATE=1gbit"),
+    "100 MB at 1 Gbit/s, COALESCE=50us": _download(10**8, "RATE=1gbit", "COALESCE=50us"),
+    "1 GB at 1 Gbit/s, COALESCE=50us": _download(10**9, "RATE=1gbit", "COALESCE=50us"),
+    "a thousand connections": "RATE=100mbit DELAY=20ms --server 'python3 many.py serve' -- python3 many.py ask 1000",
+    "ten idle hours": _IDLE,
+    "ten idle hours with samples": f"--samples /dev/null {_IDLE}",
 }
 _KEPT = "a kept guest's next test"
 
