@@ -10,19 +10,25 @@ Rules:
 import os
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process.processes import readable
 from priolab.common.process.program_logs import last_lines
 from priolab.testbed.process.command_process import Work, give_back, process_for
 from priolab.testbed.process.work_folder import IDLE, PROGRESS
 
+ANSWERS = "answers "
+"""The beginning of a progress line that answers what the lab has asked (`Conversation`)."""
+
 _SAID_BYTES = 4096
+_STEP_S = 0.5
 _DESERTED_S = 1.0
 
 
@@ -116,6 +122,10 @@ class _Job:
         steps = [line.decode(errors="replace").strip() for line in lines]
         return [step.removeprefix(PROGRESS) for step in steps if step.startswith(PROGRESS)] if data else None
 
+    def tell(self, line: str) -> None:
+        """Writes a line that the job reads. Raises OSError."""
+        self._process.tell(line)
+
     def end(self, *, idle: bool = False) -> None:
         """Ends the job, if it has not ended. Further calls do nothing. idle: True if its process has done its work."""
         if self._log.closed:
@@ -125,6 +135,52 @@ class _Job:
             give_back(self._process)
         else:
             self._process.end()
+
+
+class Conversation:
+    """A job that is asked again and again while it runs. A context manager, which ends the job.
+
+    A job answers with a progress line that begins with ANSWERS.
+    """
+
+    def __init__(self, task: Task, meanwhile: Callable[[], None]) -> None:
+        """meanwhile: called at least twice a second while an answer is awaited. Raises Unavailable."""
+        self._meanwhile = meanwhile
+        self._answers: deque[str] = deque()
+        self._waited_s = 0.0
+        self._idle = False
+        self._job: _Job | None = _Job(task)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._job is not None:
+            self._job.end()
+
+    def ask(self, line: str) -> str | None:
+        """Writes a line, and returns the answer; None if the job has ended instead."""
+        if self._job is None:
+            return None
+        with suppress(OSError):  # it has ended, and `answer` sees it
+            self._job.tell(line)
+        return self.answer()
+
+    def answer(self) -> str | None:
+        """Waits for the next answer; returns None if the job has ended instead, and has called `finished`."""
+        began_s = time.monotonic()
+        while not self._answers and self._job is not None:
+            self._meanwhile()
+            trouble = self._job.task.overdue(self._waited_s + time.monotonic() - began_s)
+            steps = self._job.read() if trouble is None and readable([self._job.fileno()], _STEP_S) else []
+            idle = steps is not None and IDLE in steps
+            self._answers.extend(step.removeprefix(ANSWERS) for step in steps or () if step.startswith(ANSWERS))
+            if trouble is not None or steps is None or idle:
+                job, self._job = self._job, None
+                _finish(job, trouble, idle=idle)
+        self._waited_s += time.monotonic() - began_s
+        self._meanwhile()
+        return self._answers.popleft() if self._answers else None
 
 
 def run_all(

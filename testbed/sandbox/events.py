@@ -32,6 +32,7 @@ class Events:
     ) -> None:
         """links: by the names of their hosts. recorders: whose times do not jump with the time of day."""
         self._due = deque(zip(spec.steps, spec.links_over_time.later, strict=True))
+        self._spec = spec
         self._links = links
         self._cuts = cuts
         self._programs = programs
@@ -69,6 +70,13 @@ class Events:
         due_ns = began_ns + self._due[0][0].at_ns
         self._alarm.set(due_ns)
         return due_ns
+
+    def happen(self, text: str, now_ns: int) -> None:
+        """Carries out an event that nobody has foreseen. Raises as `look`, and ScenarioError."""
+        at_ns = now_ns - self._programs.began_ns
+        self._spec = replace(self._spec, schedule=(*self._spec.schedule, (at_ns, text)))
+        self._due.append((self._spec.steps[-1], self._spec.links_over_time.later[-1]))
+        self.look(now_ns)
 
     def _carry_out(self, event: Event, links: Mapping[str, Link]) -> None:
         self._change(links)

@@ -44,7 +44,9 @@ def topology_of(spec: SandboxSpec) -> Topology:
         asked.setdefault(name, {})[sysctl] = value
     first = spec.links_over_time.first
     shapings = {
-        name: Shaping(link=first.get(name, way.link), near=_TO_HOST, far=_TO_ROUTER, changes=name in first)
+        name: Shaping(
+            link=first.get(name, way.link), near=_TO_HOST, far=_TO_ROUTER, changes=name in first or spec.steered
+        )
         for name, way in spec.ways.items()
     }
     ends = replace(

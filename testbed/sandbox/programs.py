@@ -12,7 +12,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -88,7 +88,7 @@ class Programs:
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._all: list[subprocess.Popen[bytes]] = []
         self._halted: set[str] = set()
-        self._of_lab = {*process_ids()} if spec.schedule else set()
+        self._of_lab = {*process_ids()} if spec.schedule or spec.steered else set()
 
     def run(
         self,
@@ -96,11 +96,12 @@ class Programs:
         heard: Sequence[Heard],
         journal: SocketJournal | None,
         looks: Sequence[Look] = (),
+        steer: Callable[[], None] | None = None,
     ) -> Outcome:
         """Runs the server, the further programs and the client, until the client ends or a limit is over.
 
         heard: to what else to listen meanwhile. journal: for samples of the sockets; None for none. looks: called from
-        the client's start on.
+        the client's start on. steer: called instead of the client's start, until it returns.
         """
         self._take_precedence()
         for each in heard:
@@ -118,9 +119,14 @@ class Programs:
             if self._spec.terminal is not None:
                 self._pty = Pty(self._spec, self._files, self._selector, partial(self._heard, CLIENT, "out"))
                 self._looks = (*self._looks, self._pty.look)
-            self._start_command(CLIENT)
+            if steer is None:
+                self._start_command(CLIENT)
             self._looks = (*self._looks, *looks)
-            code = self._until_the_client_ends(self.began_ns + self._spec.limit_ns)
+            if steer is None:
+                code = self._until_the_client_ends(self.began_ns + self._spec.limit_ns)
+            else:
+                steer()
+                code = 0
             if code is None:
                 limit_s = self._spec.limit_ns / 10**9
                 raise Ended(Ending.LIMIT, f"the client did not end within {limit_s:g} s (--limit)")
@@ -167,9 +173,26 @@ class Programs:
             time.sleep(_MOMENT_S)
         self._start_command(host)
 
-    def run_further(self, host: str, command: Sequence[str]) -> None:
-        """Starts a further program on a host. Raises Ended if it cannot be started."""
-        self._all.append(self._start(host, command))
+    def run_further(
+        self, host: str, command: Sequence[str], printed: bytearray | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Starts a further program on a host; returns its process. Raises Ended if it cannot be started.
+
+        printed: gets what it prints, and then it has a pipe as its standard input; None for neither.
+        """
+        process = self._start(host, command, printed)
+        self._all.append(process)
+        if printed is not None:
+            self._selector.register(os.pidfd_open(process.pid), selectors.EVENT_READ, lambda: False)
+        return process
+
+    def attend_until(self, holds: Callable[[], bool], until_ns: int) -> bool:
+        """Lets time go on until something holds, or until a time; returns whether it holds."""
+        while not holds():
+            if time.monotonic_ns() >= until_ns:
+                return False
+            self._attend(until_ns)
+        return True
 
     def halt(self, host: str, *, on: bool) -> None:
         """Makes all programs of a host stand still, or go on."""
@@ -218,14 +241,14 @@ class Programs:
         if self._spec.isolated:
             time.sleep((_START_NS - time.monotonic_ns() % _START_NS) / 10**9)
 
-    def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, command: Sequence[str], printed: bytearray | None = None) -> subprocess.Popen[bytes]:
         pty = self._pty if name == CLIENT else None
         stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
         try:
             with self._hosts[name].entered(), self._view.opened(stdin) as given:
                 process = subprocess.Popen(
                     command,
-                    stdin=pty.slave if pty else given,
+                    stdin=pty.slave if pty else given if printed is None else subprocess.PIPE,
                     stdout=pty.slave if pty else subprocess.PIPE,
                     stderr=pty.slave if pty else subprocess.PIPE,
                     env=self._environment,
@@ -246,7 +269,9 @@ class Programs:
         for stream, pipe in (("out", process.stdout), ("err", process.stderr)):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
-            self._selector.register(pipe, selectors.EVENT_READ, partial(self._hear, name, stream, pipe.fileno()))
+            self._selector.register(
+                pipe, selectors.EVENT_READ, partial(self._hear, name, stream, pipe.fileno(), printed)
+            )
         return process
 
     def _as_others(self, pty: Pty | None) -> None:
@@ -259,7 +284,7 @@ class Programs:
             pty.take()
         self._view.enter()
 
-    def _hear(self, host: str, stream: str, pipe: int) -> bool:
+    def _hear(self, host: str, stream: str, pipe: int, printed: bytearray | None) -> bool:
         """Passes on what a program has written; returns False at the end of the stream."""
         try:
             data = os.read(pipe, _CHUNK_BYTES)
@@ -267,6 +292,8 @@ class Programs:
             return True
         if data:
             self._heard(host, stream, data)
+            if printed is not None:
+                printed += data
         return bool(data)
 
     def _heard(self, host: str, stream: str, data: bytes) -> None:

@@ -9,8 +9,8 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -23,6 +23,7 @@ from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
 from priolab.testbed.sandbox.link_table import with_tables
+from priolab.testbed.sandbox.net import Net
 from priolab.testbed.sandbox.outcome import Connection, Ending, Happened, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.packet import Loss, Packet
@@ -298,6 +299,30 @@ class Sandbox:
         """Makes an event happen at a time in each later run (`--at`), such as "5s", "phone.LOSS=100%"."""
         self._schedule = (*self._schedule, (time, event))
         return self
+
+    @contextmanager
+    def session(self, *, capture: bool | None = None, **link: str | int) -> Iterator[Net]:
+        """Yields hosts that the caller steers; afterwards `last` is the result. Raises LabError."""
+        if self._room is None:
+            raise StepFailed("sandbox", "session() needs `with`: with Sandbox(...) as sandbox: ...")
+        given = layered(self._given, {name: str(value) for name, value in link.items()})
+        knobs.check(given)
+        spec = replace(self._spec, knobs=knobs.of_way(given), seed=knobs.seed(given), client=(), steered=True)
+        traces: list[PacketTrace] = []
+        frames: list[OutputFrame] = []
+        outcomes: list[Outcome] = []
+        request = session.RunRequest(
+            spec=spec,
+            fabric=session.GUEST,
+            wall_limit_s=self._wall_limit_s,
+            memory_mib=self._memory_mib,
+            fresh=self._fresh,
+            traced=traces.append if capture or (capture is None and self._capture) else None,
+        )
+        session.usable(request)
+        with session.steered(request, self._room, frames.extend, outcomes.append) as (files, talk):
+            yield Net(spec=spec, files=files, talk=talk)
+        self._last = Result(outcome=outcomes[0], frames=frames, trace=traces[0] if traces else None)
 
     def run(
         self,

@@ -151,6 +151,34 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
         shutil.rmtree(files.path, ignore_errors=True)
 
 
+@contextmanager
+def steered(
+    request: RunRequest,
+    room: Path,
+    hear: Callable[[Iterable[OutputFrame]], None],
+    finished: Callable[[Outcome], None],
+) -> Iterator[tuple[Files, jobs.Conversation]]:
+    """Yields a session in a guest, which has answered that it has begun. Raises LabError.
+
+    finished: gets the outcome of a session that was not interrupted.
+    """
+    spec = _completed(request, GUEST)
+    files = Files(Path(tempfile.mkdtemp(dir=room)))
+    try:
+        spec.write(files)
+        run = _Run(request, spec, files, hear, None)
+        with run.conversation() as talk:
+            if talk.answer() is None:
+                raise StepFailed(_NAME, run.ended().reason or "its guest has ended")
+            yield files, talk
+            talk.ask("")
+        finished(run.ended())
+        if request.traced and files.traced.exists():
+            request.traced(_trace(spec, files))
+    finally:
+        shutil.rmtree(files.path, ignore_errors=True)
+
+
 def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
     at_router = {name: files.router_trace(name) for name in spec.ways}
     return PacketTrace(
@@ -237,7 +265,7 @@ def _check_memory(request: RunRequest) -> None:
 def _programs(spec: SandboxSpec) -> Iterator[str]:
     """Yields the paths of the programs that are found in PATH."""
     further = (step.event.command for step in spec.steps if isinstance(step.event, Run))
-    for command in (spec.client, *spec.companions.values(), *further):
+    for command in filter(None, (spec.client, *spec.companions.values(), *further)):
         found = shutil.which(command[0], path=spec.environment.get("PATH"))
         if found and Path(found).is_absolute() and not Path(found).is_relative_to(spec.folder):
             yield found
@@ -260,9 +288,19 @@ class _Run:
         self._reader = OutputReader(self.files.said, [*self.spec.numbers])
 
     def outcome(self) -> Outcome:
+        jobs.run_all([self._task()], 1, self._progress, self._listen)
+        return self.ended()
+
+    def conversation(self) -> jobs.Conversation:
+        """Begins the job of a session."""
+        return jobs.Conversation(self._task(), self._listen)
+
+    def _task(self) -> jobs.Task:
         log = self.files.path / "console.log"
-        task = jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
-        jobs.run_all([task], 1, self._progress, self._listen)
+        return jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
+
+    def ended(self) -> Outcome:
+        """Returns the outcome of a job that has ended."""
         self._listen()
         finish = self._finish
         assert finish is not None, "the job has ended"
@@ -285,6 +323,7 @@ class _Run:
             kind=None if self.request.fresh or self.terminal or _sets_clock(self.spec) else settings.kind,
             further=partial(self._in_guest, guests.further),
             programs=frozenset(self.spec.programs),
+            hears=self.spec.steered,
         )
 
     def _guest(self) -> Guest:
@@ -321,7 +360,7 @@ class _Run:
         if wall_s <= self.request.wall_limit_s:
             return None
         said = f"the client did not end within {self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
-        started = [command[0] for command in (self.spec.client, *self.spec.companions.values())]
+        started = [command[0] for command in (self.spec.client, *self.spec.companions.values()) if command]
         busy = None if self._scratch is None else busy_program(self._scratch, started)
         return f"{said}; {busy} uses the processor all the time" if busy else said
 

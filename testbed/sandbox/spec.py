@@ -70,6 +70,7 @@ class SandboxSpec:
     None for none. visible: paths of this machine that the programs see beside the system's folders; None for all.
     hidden: folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for
     as many as the kernel gives it. schedule: the events, each with its time in ns.
+    steered: True for a session, in which calls say what happens, and no client starts.
     """
 
     knobs: Mapping[str, str]
@@ -98,6 +99,7 @@ class SandboxSpec:
     hidden: tuple[str, ...] = ()
     open_files: tuple[int, int] | None = None
     schedule: tuple[tuple[int, str], ...] = ()
+    steered: bool = False
 
     @cached_property
     def steps(self) -> Sequence[Step]:
@@ -228,6 +230,10 @@ class Files:
     def router_trace(self, host: str) -> Path:
         """Returns the beginnings of the packets between the router and a host's link, a pcap file."""
         return self.path / f"{host}.router-trace"
+
+    def call(self, number: int) -> Path:
+        """Returns a call of a session (calls.py)."""
+        return self.path / f"call-{number}.json"
 
     @property
     def samples(self) -> Path:

@@ -1,6 +1,7 @@
 """Tests of jobs that run side by side: which job waits for which, and when a job is ended."""
 
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -125,3 +126,32 @@ def _command_lines() -> str:
         with suppress(OSError):  # it has just ended
             found.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
     return "\n".join(found)
+
+
+_REPEAT = 'while read line; do echo "other"; echo "@ answers $line"; [ "$line" != end ] || exit; done'
+
+
+def test_a_conversation(tmp_path: Path) -> None:
+    """A job answers each line; when it ends instead, there is no answer, and its end is told."""
+    ended: dict[str, str | None] = {}
+    made = task(tmp_path, "first", ended, lambda: ["sh", "-c", _REPEAT])
+    with jobs.Conversation(replace(made, work=replace(made.work, hears=True)), lambda: None) as talk:
+        assert [talk.ask(line) for line in ("one", "two", "end")] == ["one", "two", "end"]
+        assert talk.ask("three") is None
+        assert talk.ask("four") is None
+    assert ended == {"first": None}
+
+
+def test_only_answers_take_time(tmp_path: Path) -> None:
+    """What the lab does between answers is no time of the job; a job that does not answer is ended."""
+    ended: dict[str, str | None] = {}
+    made = task(
+        tmp_path, "first", ended, lambda: ["sh", "-c", _REPEAT.replace('echo "@', 'sleep 0.1; echo "@') + "; sleep 9"]
+    )
+    made = replace(made, work=replace(made.work, hears=True), overdue=lambda wall_s: "late" if wall_s > 0.8 else None)
+    with jobs.Conversation(made, lambda: None) as talk:
+        assert talk.ask("one") == "one"
+        time.sleep(1)
+        assert talk.ask("two") == "two"
+        assert talk.answer() is None
+    assert ended == {"first": "late"}
