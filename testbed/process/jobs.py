@@ -28,7 +28,6 @@ ANSWERS = "answers "
 """The beginning of a progress line that answers what the lab has asked (`Conversation`)."""
 
 _SAID_BYTES = 4096
-_STEP_S = 0.5
 _DESERTED_S = 1.0
 
 
@@ -88,9 +87,8 @@ class _Job:
     def fileno(self) -> int:
         return self._process.output
 
-    @property
-    def overdue(self) -> str | None:
-        return self._deserted() or self.task.overdue(self.wall_s)
+    def overdue(self, wall_s: float) -> str | None:
+        return self._deserted() or self.task.overdue(wall_s)
 
     def _deserted(self) -> str | None:
         """Returns an error if the supervisor ended a second ago, but a process of the job holds its output pipe."""
@@ -140,15 +138,15 @@ class _Job:
 class Conversation:
     """A job that is asked again and again while it runs. A context manager, which ends the job.
 
-    A job answers with a progress line that begins with ANSWERS.
+    A job answers with a progress line that begins with ANSWERS, also when it has begun. Its limit is on the wall time
+    in which an answer was awaited.
     """
 
-    def __init__(self, task: Task, meanwhile: Callable[[], None]) -> None:
-        """meanwhile: called at least twice a second while an answer is awaited. Raises Unavailable."""
-        self._meanwhile = meanwhile
+    def __init__(self, task: Task) -> None:
+        """Begins the job. Raises Unavailable."""
         self._answers: deque[str] = deque()
-        self._waited_s = 0.0
-        self._idle = False
+        self._asked_s, self._waited_s = time.monotonic(), 0.0
+        self._is_spoilt = False
         self._job: _Job | None = _Job(task)
 
     def __enter__(self) -> Self:
@@ -158,28 +156,38 @@ class Conversation:
         if self._job is not None:
             self._job.end()
 
-    def ask(self, line: str) -> str | None:
-        """Writes a line, and returns the answer; None if the job has ended instead."""
-        if self._job is None:
-            return None
-        with suppress(OSError):  # it has ended, and `answer` sees it
-            self._job.tell(line)
-        return self.answer()
+    def fileno(self) -> int:
+        """Returns the descriptor that is readable when there may be an answer. The job has not ended."""
+        assert self._job is not None, "the job has not ended"
+        return self._job.fileno()
+
+    def spoil(self) -> None:
+        """Makes the job's process end with the job: it is no longer like new."""
+        self._is_spoilt = True
+
+    def ask(self, line: str) -> None:
+        """Writes a line. The answer comes later."""
+        self._asked_s = time.monotonic()
+        if self._job is not None:
+            with suppress(OSError):  # it has ended, and `has_answered` sees it
+                self._job.tell(line)
+
+    def has_answered(self, wait_s: float) -> bool:
+        """Waits for some output of the job; returns True if there is an answer, or if the job has ended."""
+        if self._job is None or self._answers:
+            return True
+        trouble = self._job.overdue(self._waited_s + time.monotonic() - self._asked_s)
+        steps = self._job.read() if trouble is None and readable([self._job.fileno()], wait_s) else []
+        idle = steps is not None and IDLE in steps
+        self._answers.extend(step.removeprefix(ANSWERS) for step in steps or () if step.startswith(ANSWERS))
+        if trouble is not None or steps is None or idle:
+            job, self._job = self._job, None
+            _finish(job, trouble, idle=idle and not self._is_spoilt)
+        return self._job is None or bool(self._answers)
 
     def answer(self) -> str | None:
-        """Waits for the next answer; returns None if the job has ended instead, and has called `finished`."""
-        began_s = time.monotonic()
-        while not self._answers and self._job is not None:
-            self._meanwhile()
-            trouble = self._job.task.overdue(self._waited_s + time.monotonic() - began_s)
-            steps = self._job.read() if trouble is None and readable([self._job.fileno()], _STEP_S) else []
-            idle = steps is not None and IDLE in steps
-            self._answers.extend(step.removeprefix(ANSWERS) for step in steps or () if step.startswith(ANSWERS))
-            if trouble is not None or steps is None or idle:
-                job, self._job = self._job, None
-                _finish(job, trouble, idle=idle)
-        self._waited_s += time.monotonic() - began_s
-        self._meanwhile()
+        """Returns the answer; None if the job has ended instead, and has called `finished`."""
+        self._waited_s += time.monotonic() - self._asked_s
         return self._answers.popleft() if self._answers else None
 
 
@@ -224,7 +232,7 @@ def run_all(
                     selector.unregister(job)
                     running.remove(job)
                     _finish(job, None, idle=idle)
-            for job, why in [(job, why) for job in running if (why := job.overdue)]:
+            for job, why in [(job, why) for job in running if (why := job.overdue(job.wall_s))]:
                 selector.unregister(job)
                 running.remove(job)
                 _finish(job, why)

@@ -1,5 +1,7 @@
 """What a test asks of the hosts of a session, and their answers. Pure."""
 
+import os
+from collections.abc import Mapping
 from typing import Self
 
 import msgspec
@@ -7,14 +9,16 @@ import msgspec
 from priolab.testbed.sandbox.spec import Files
 
 _KIND = "kind"
+_MOST_BYTES = 2**24
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="start"):
-    """A program starts on a host. number: of this program in the session."""
+    """A program starts on a host. number: of this program in the session. stdin: True for one that `Send` reaches."""
 
     host: str
     command: tuple[str, ...]
     number: int
+    stdin: bool = False
 
 
 class Send(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="send"):
@@ -32,35 +36,63 @@ class Signal(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="si
 
 
 class Happen(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="happen"):
-    """An event of a schedule happens. text: as `--at` takes it."""
+    """Events of a schedule happen, one after the other. texts: as `--at` takes them."""
 
-    text: str
+    texts: tuple[str, ...]
+
+
+class Ends(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="ends"):
+    """A program has ended."""
+
+    number: int
+
+
+class Prints(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="prints"):
+    """A program, or without its number any program of a host, has printed a text so many times."""
+
+    host: str
+    text: bytes
+    number: int | None = None
+    times: int = 1
+
+
+class Listens(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="listens"):
+    """A socket of a host listens. port: `any`, or the number of its port."""
+
+    host: str
+    port: str
+
+
+class Quiet(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="quiet"):
+    """No host has sent or received a packet for a time."""
+
+    for_ns: int
+
+
+Wanted = Ends | Prints | Listens | Quiet
+"""For what a test waits."""
 
 
 class Until(msgspec.Struct, frozen=True, kw_only=True, tag_field=_KIND, tag="until"):
-    """Time goes on until a program has ended, or has printed a text, or at most until a time.
-
-    number: of the program; None to wait for the time alone. text: None to wait for the end. until_ns: from the
-    session's start.
-    """
+    """Time goes on until something is so, or at most until a time, which counts from the session's start."""
 
     until_ns: int
-    number: int | None = None
-    text: bytes | None = None
+    wanted: Wanted | None = None
 
 
 Call = Start | Send | Signal | Happen | Until
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a call. now_ns: the time since the session's start. met: False for an Until whose time was over.
+    """What came of a call. now_ns: the time since the session's start. met: False for an Until that was in vain.
 
-    code: the exit code of its program, if this has ended. reason: in words, if the call could not be carried out.
+    codes: the exit codes of the programs that have ended so far. reason: in words, if the call could not be carried
+    out.
     """
 
-    now_ns: int
+    now_ns: int = 0
     met: bool = True
-    code: int | None = None
+    codes: Mapping[int, int] = {}
     reason: str | None = None
 
     @property
@@ -80,6 +112,10 @@ def write_call(files: Files, number: int, call: Call) -> None:
 
 
 def read_call(files: Files, number: int) -> Call:
-    """Reads a call."""
-    found: Call = msgspec.json.decode(files.call(number).read_bytes(), type=Call)
-    return found
+    """Reads a call. In a guest a system call that fails takes time, and a Python file object makes some."""
+    descriptor = os.open(files.call(number), os.O_RDONLY)
+    try:
+        found: Call = msgspec.json.decode(os.read(descriptor, _MOST_BYTES), type=Call)
+        return found
+    finally:
+        os.close(descriptor)

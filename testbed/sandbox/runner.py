@@ -82,11 +82,9 @@ def _carried_out(spec: SandboxSpec, files: Files, usual: Shaper | None, later_s:
                 else []
             )
             looks = [each.look for each in events]
-            steering = [stack.enter_context(Steering(files, programs, events[0]))] if spec.steered else []
-            heard: list[Heard] = [*ends.values(), *recorders, *events, *steering]
-            outcome = programs.run(
-                [*active.values()], heard, journal, looks, steering[0].carry_out if steering else None
-            )
+            steering = [stack.enter_context(Steering(files, programs, events[0]))] if spec.steered else [None]
+            heard: list[Heard] = [*ends.values(), *recorders, *events, *filter(None, steering)]
+            outcome = programs.run([*active.values()], heard, journal, looks, steering[0])
             outcome = replace(outcome, events=[each for of in events for each in of.happened])
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None

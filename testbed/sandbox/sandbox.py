@@ -7,10 +7,9 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 """
 
 import os
-import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -23,17 +22,15 @@ from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, report, session
 from priolab.testbed.sandbox.link_table import with_tables
-from priolab.testbed.sandbox.net import Net
+from priolab.testbed.sandbox.net import Session
 from priolab.testbed.sandbox.outcome import Connection, Ending, Happened, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.packet import Loss, Packet
 from priolab.testbed.sandbox.packet_trace import PacketTrace, losses
 from priolab.testbed.sandbox.repetition import Repetition
-from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
+from priolab.testbed.sandbox.schedule import knobs_of
+from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, Command, SandboxSpec, check_host, split
 from priolab.testbed.sandbox.timeline import Event, Timeline
-
-Command = str | Sequence[str]
-"""A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
 
 
 class Host:
@@ -44,7 +41,7 @@ class Host:
 
     def __init__(self, command: Command = "", **link: str | int) -> None:
         """command: an empty one for a host on which nothing runs. The knobs are those of a link."""
-        self.command = _split(command)
+        self.command = split(command)
         self.link = {name: str(value) for name, value in link.items()}
 
 
@@ -73,7 +70,13 @@ class Result:
 
     def __repr__(self) -> str:
         code, ending = self.outcome.code, self.outcome.ending
-        how = f"not ended ({ending})" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
+        how = (
+            ("ended" if ending is Ending.ENDED else f"not ended ({ending})")
+            if code is None
+            else f"exit code {code}"
+            if code >= 0
+            else f"signal {-code}"
+        )
         last = self.last_lines(CLIENT, 1)
         wrote = f"the client wrote at last: {last}" if last else "the client wrote nothing"
         return f"Result: {how} after {self.seconds:.6f} s\n{wrote}"
@@ -300,29 +303,49 @@ class Sandbox:
         self._schedule = (*self._schedule, (time, event))
         return self
 
-    @contextmanager
-    def session(self, *, capture: bool | None = None, **link: str | int) -> Iterator[Net]:
-        """Yields hosts that the caller steers; afterwards `last` is the result. Raises LabError."""
+    def session(self, *, changes: Iterable[str] = (), capture: bool | None = None, **link: str | int) -> Session:
+        """Returns hosts that the caller steers, after `with` or `async with`. Afterwards `last` is the result.
+
+        changes: knobs that will change, such as `phone.RATE`, where a link needs a part for it from the beginning.
+        capture, link: as for `run`. Raises LabError.
+        """
         if self._room is None:
             raise StepFailed("sandbox", "session() needs `with`: with Sandbox(...) as sandbox: ...")
+        if self._schedule:
+            raise Unfit("session(): a Sandbox without a schedule; in a session net.happen(EVENT) makes an event happen")
+        _check_names("session", link)
         given = layered(self._given, {name: str(value) for name, value in link.items()})
         knobs.check(given)
-        spec = replace(self._spec, knobs=knobs.of_way(given), seed=knobs.seed(given), client=(), steered=True)
-        traces: list[PacketTrace] = []
-        frames: list[OutputFrame] = []
-        outcomes: list[Outcome] = []
+        fabric = given.get(knobs.FABRIC, session.AUTO)
+        if fabric == session.NAMESPACES:
+            raise ScenarioError(knobs.FABRIC, fabric, f"{session.GUEST} with session(): on a real clock time goes on")
+        changing = knobs_of(changes, self._spec.numbers, "changes")
+        bare = {name: knobs.of_way({}) for name in changing if name not in (CLIENT, *self._spec.links)}
+        spec = replace(
+            self._spec,
+            knobs=knobs.of_way(given),
+            seed=knobs.seed(given),
+            links={**self._spec.links, **bare},
+            client=(),
+            steered=True,
+            changing=changing,
+        )
+        is_captured = self._capture if capture is None else capture
         request = session.RunRequest(
             spec=spec,
-            fabric=session.GUEST,
+            fabric=session.GUEST if fabric == session.AUTO else fabric,
             wall_limit_s=self._wall_limit_s,
             memory_mib=self._memory_mib,
             fresh=self._fresh,
-            traced=traces.append if capture or (capture is None and self._capture) else None,
+            traced=(lambda _: None) if is_captured else None,
         )
         session.usable(request)
-        with session.steered(request, self._room, frames.extend, outcomes.append) as (files, talk):
-            yield Net(spec=spec, files=files, talk=talk)
-        self._last = Result(outcome=outcomes[0], frames=frames, trace=traces[0] if traces else None)
+        return Session(session.steered(request, self._room), self._ended)
+
+    def _ended(self, outcome: Outcome, frames: Sequence[OutputFrame], trace: PacketTrace | None) -> Result:
+        """Makes the result of a session."""
+        self._last = Result(outcome=outcome, frames=frames, trace=trace)
+        return self._last
 
     def run(
         self,
@@ -352,7 +375,7 @@ class Sandbox:
             self._spec,
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
-            client=_split(client),
+            client=split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
         ).scheduled(with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE)
         traces: list[PacketTrace] = []
@@ -399,10 +422,6 @@ def _links(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     for name, host in hosts.items():
         knobs.check_link(name, host.link, hosts)
     return {name: knobs.of_way(host.link) for name, host in hosts.items() if host.link}
-
-
-def _split(command: Command) -> tuple[str, ...]:
-    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
 
 
 __all__ = ["ClientFailed", "Command", "Host", "LabError", "Result", "Sandbox"]

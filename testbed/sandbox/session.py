@@ -151,30 +151,37 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
         shutil.rmtree(files.path, ignore_errors=True)
 
 
-@contextmanager
-def steered(
-    request: RunRequest,
-    room: Path,
-    hear: Callable[[Iterable[OutputFrame]], None],
-    finished: Callable[[Outcome], None],
-) -> Iterator[tuple[Files, jobs.Conversation]]:
-    """Yields a session in a guest, which has answered that it has begun. Raises LabError.
+@dataclass(frozen=True, kw_only=True)
+class Steered:
+    """A spec that a test carries out call by call (net.py). frames: what the programs have written so far.
 
-    finished: gets the outcome of a session that was not interrupted.
+    talk: with the guest, which answers first when its hosts are there. listen: hears the programs. outcome: returns the
+    outcome, when the guest has ended.
     """
+
+    spec: SandboxSpec
+    files: Files
+    talk: jobs.Conversation
+    frames: Sequence[OutputFrame]
+    listen: Callable[[], None]
+    outcome: Callable[[], Outcome]
+
+    def trace(self) -> PacketTrace | None:
+        """Returns the packets; None without a capture, or if the session was interrupted."""
+        return _trace(self.spec, self.files) if self.spec.traced and self.files.traced.exists() else None
+
+
+@contextmanager
+def steered(request: RunRequest, room: Path) -> Iterator[Steered]:
+    """Yields a session in a guest, which ends with it. Raises LabError."""
     spec = _completed(request, GUEST)
     files = Files(Path(tempfile.mkdtemp(dir=room)))
     try:
         spec.write(files)
-        run = _Run(request, spec, files, hear, None)
+        frames: list[OutputFrame] = []
+        run = _Run(request, spec, files, frames.extend, None)
         with run.conversation() as talk:
-            if talk.answer() is None:
-                raise StepFailed(_NAME, run.ended().reason or "its guest has ended")
-            yield files, talk
-            talk.ask("")
-        finished(run.ended())
-        if request.traced and files.traced.exists():
-            request.traced(_trace(spec, files))
+            yield Steered(spec=spec, files=files, talk=talk, frames=frames, listen=run.listen, outcome=run.ended)
     finally:
         shutil.rmtree(files.path, ignore_errors=True)
 
@@ -198,6 +205,8 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
     if isolated:
         if spec.terminal and not kernel.can_wait():
             raise Unavailable("a terminal", "this guest kernel cannot stand still", "use KERNEL=7.2, or add </dev/null")
+        if spec.steered and not kernel.can_wait():
+            raise Unavailable("session()", "this guest kernel cannot stand still", "use KERNEL=7.2")
         _check_folder(spec)
         _check_memory(request)
     else:
@@ -288,12 +297,12 @@ class _Run:
         self._reader = OutputReader(self.files.said, [*self.spec.numbers])
 
     def outcome(self) -> Outcome:
-        jobs.run_all([self._task()], 1, self._progress, self._listen)
+        jobs.run_all([self._task()], 1, self._progress, self.listen)
         return self.ended()
 
     def conversation(self) -> jobs.Conversation:
         """Begins the job of a session."""
-        return jobs.Conversation(self._task(), self._listen)
+        return jobs.Conversation(self._task())
 
     def _task(self) -> jobs.Task:
         log = self.files.path / "console.log"
@@ -301,7 +310,7 @@ class _Run:
 
     def ended(self) -> Outcome:
         """Returns the outcome of a job that has ended."""
-        self._listen()
+        self.listen()
         finish = self._finish
         assert finish is not None, "the job has ended"
         if self.files.outcome.exists():
@@ -351,15 +360,17 @@ class _Run:
     def _progress(self, _: str, step: str) -> None:
         if self.terminal:
             self.terminal.hear(step, self._scratch)
-        self._listen()
+        self.listen()
 
-    def _listen(self) -> None:
+    def listen(self) -> None:
+        """Hears what the programs have written."""
         self.hear(self._reader.read())
 
     def _overdue(self, wall_s: float) -> str | None:
         if wall_s <= self.request.wall_limit_s:
             return None
-        said = f"the client did not end within {self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
+        limit = f"{self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
+        said = f"the calls took more than {limit}" if self.spec.steered else f"the client did not end within {limit}"
         started = [command[0] for command in (self.spec.client, *self.spec.companions.values()) if command]
         busy = None if self._scratch is None else busy_program(self._scratch, started)
         return f"{said}; {busy} uses the processor all the time" if busy else said

@@ -1,6 +1,8 @@
 """The spec of a sandbox: the programs, the link between them, and what else the process in the hosts must know."""
 
+import os
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -21,6 +23,15 @@ CLIENT, SERVER = schedule.CLIENT, "server"
 
 TASKS = "priolab.testbed.sandbox.task"
 """The module whose tasks the guests of sandboxes carry out."""
+
+Command = str | Sequence[str]
+"""A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
+
+
+def split(command: Command) -> tuple[str, ...]:
+    """Returns the argument list of a command."""
+    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
+
 
 _MOST_HOSTS = 16
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -70,7 +81,8 @@ class SandboxSpec:
     None for none. visible: paths of this machine that the programs see beside the system's folders; None for all.
     hidden: folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for
     as many as the kernel gives it. schedule: the events, each with its time in ns.
-    steered: True for a session, in which calls say what happens, and no client starts.
+    steered: True for a session, in which calls say what happens, and no client starts. changing: the knobs of links
+    that a session may change, by hosts, beside those for which a link is made anyway.
     """
 
     knobs: Mapping[str, str]
@@ -100,6 +112,7 @@ class SandboxSpec:
     open_files: tuple[int, int] | None = None
     schedule: tuple[tuple[int, str], ...] = ()
     steered: bool = False
+    changing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def steps(self) -> Sequence[Step]:
@@ -109,7 +122,8 @@ class SandboxSpec:
     @cached_property
     def links_over_time(self) -> LinksOverTime:
         """The links that the schedule changes. Raises ScenarioError."""
-        return links_of(self.steps, {name: self.texts(name) for name in (CLIENT, *self.links)})
+        knobs = {name: self.texts(name) for name in (CLIENT, *self.links)}
+        return links_of(self.steps, knobs, changing=self.changing)
 
     def scheduled(self, given: Iterable[tuple[str, str]], bare: Mapping[str, str], where: str = AT) -> Self:
         """Returns the spec with a schedule. given: times and events. bare: the knobs of a link that does nothing.
