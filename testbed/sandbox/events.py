@@ -4,7 +4,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Self
 
@@ -84,10 +83,9 @@ class Events:
 
     def note(self, text: str, now_ns: int, act: Callable[[], None]) -> None:
         """Does something, and notes it as an event that has happened. Raises what it raises."""
-        told = Happened(at_ns=now_ns - self._programs.began_ns, event=text)
-        self.happened.append(told)
+        began_ns = self._programs.began_ns
         act()
-        self.happened[-1] = replace(told, done_ns=time.monotonic_ns() - self._programs.began_ns)
+        self.happened.append(Happened(at_ns=now_ns - began_ns, event=text, done_ns=time.monotonic_ns() - began_ns))
 
     def happen(self, text: str, now_ns: int) -> None:
         """Carries out an event that nobody has foreseen. Raises as `look`."""

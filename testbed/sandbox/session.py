@@ -188,9 +188,12 @@ def steered(request: RunRequest, room: Path) -> Iterator[Steered]:
 
 def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
     at_router = {name: files.router_trace(name) for name in spec.ways}
+    outcome = msgspec.convert(read_json(files.traced), Outcome)
+    if spec.steered:
+        spec = replace(spec, schedule=tuple((each.at_ns, each.event) for each in outcome.events))
     return PacketTrace(
         spec=spec,
-        outcome=msgspec.convert(read_json(files.traced), Outcome),
+        outcome=outcome,
         hosts={name: files.trace(name).read_bytes() for name in spec.numbers},
         routers={name: path.read_bytes() for name, path in at_router.items() if path.exists()},
     )
