@@ -173,18 +173,18 @@ class Steering:
     def _send(self, call: Send) -> None:
         pipe = self._stdin.get(call.number)
         if pipe is None:
-            raise LabError("its standard input has ended")
+            raise LabError("the program's standard input has ended")
         if call.data is None:
             os.close(self._stdin.pop(call.number))
             return
         try:
             taken = os.write(pipe, call.data)
         except BrokenPipeError:
-            raise LabError("it reads its standard input no longer") from None
+            raise LabError("the program reads its standard input no longer") from None
         except BlockingIOError:
             taken = 0
         if taken < len(call.data):
-            raise LabError(f"it has not read what it got before: {taken} of {len(call.data)} bytes had room")
+            raise LabError(f"the program reads too little: of {len(call.data)} bytes {taken} had room; time must go on before the rest")
 
     def _wait(self, call: Until) -> bool:
         """Lets time go on; returns whether what the call wants is so."""
