@@ -123,6 +123,11 @@ def test_code(sandbox):
 def test_server(sandbox):
     sandbox(server="sh -c 'echo broken; exit 7'").run("true")
 
+def test_session(sandbox):
+    with sandbox(DELAY="20ms").session() as net:
+        net.until(net.host("client").start("echo steered").ends)
+        assert net.now < 0
+
 def test_fine(sandbox):
     sandbox().run("echo never shown").check()
 """
@@ -134,7 +139,7 @@ def test_a_failure_in_pytest(pytester: pytest.Pytester, monkeypatch: pytest.Monk
     pytester.makeconftest('pytest_plugins = ["priolab.testbed.sandbox.pytest_plugin"]')
     pytester.makepyfile(test_it=_FAILURES.format(python=sys.executable))
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:xdist")
-    done.assert_outcomes(passed=1, failed=2)
+    done.assert_outcomes(passed=1, failed=3)
     done.stdout.fnmatch_lines(
         [
             "*ClientFailed: the client ended with exit code 3: no luck",
@@ -147,6 +152,10 @@ def test_a_failure_in_pytest(pytester: pytest.Pytester, monkeypatch: pytest.Monk
             "to repeat it: priolab sandbox SEED=1 --server *",
             "Result: not ended (server) after *",
             "server| broken",
+            "* sandbox *",
+            "to repeat it: the test's session; the same calls give the same",
+            "Result: ended after *",
+            "client| steered",
         ]
     )
     assert "never shown" not in done.stdout.str()

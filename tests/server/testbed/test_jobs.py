@@ -131,14 +131,25 @@ def _command_lines() -> str:
 _REPEAT = 'while read line; do echo "other"; echo "@ answers $line"; [ "$line" != end ] || exit; done'
 
 
+def _asked(talk: jobs.Conversation, line: str) -> str | None:
+    talk.ask(line)
+    return _answered(talk)
+
+
+def _answered(talk: jobs.Conversation) -> str | None:
+    while not talk.has_answered(0.5):
+        pass
+    return talk.answer()
+
+
 def test_a_conversation(tmp_path: Path) -> None:
     """A job answers each line; when it ends instead, there is no answer, and its end is told."""
     ended: dict[str, str | None] = {}
     made = task(tmp_path, "first", ended, lambda: ["sh", "-c", _REPEAT])
-    with jobs.Conversation(replace(made, work=replace(made.work, hears=True)), lambda: None) as talk:
-        assert [talk.ask(line) for line in ("one", "two", "end")] == ["one", "two", "end"]
-        assert talk.ask("three") is None
-        assert talk.ask("four") is None
+    with jobs.Conversation(replace(made, work=replace(made.work, hears=True))) as talk:
+        assert [_asked(talk, line) for line in ("one", "two", "end")] == ["one", "two", "end"]
+        assert _asked(talk, "three") is None
+        assert _asked(talk, "four") is None
     assert ended == {"first": None}
 
 
@@ -149,9 +160,9 @@ def test_only_answers_take_time(tmp_path: Path) -> None:
         tmp_path, "first", ended, lambda: ["sh", "-c", _REPEAT.replace('echo "@', 'sleep 0.1; echo "@') + "; sleep 9"]
     )
     made = replace(made, work=replace(made.work, hears=True), overdue=lambda wall_s: "late" if wall_s > 0.8 else None)
-    with jobs.Conversation(made, lambda: None) as talk:
-        assert talk.ask("one") == "one"
+    with jobs.Conversation(made) as talk:
+        assert _asked(talk, "one") == "one"
         time.sleep(1)
-        assert talk.ask("two") == "two"
-        assert talk.answer() is None
+        assert _asked(talk, "two") == "two"
+        assert _answered(talk) is None
     assert ended == {"first": "late"}
