@@ -184,9 +184,8 @@ class Steering:
         except BlockingIOError:
             taken = 0
         if taken < len(call.data):
-            raise LabError(
-                f"the program reads too little: of {len(call.data)} bytes {taken} had room; time must go on before the rest"
-            )
+            room = f"of {len(call.data)} bytes {taken} had room"
+            raise LabError(f"the program reads too little: {room}; time must go on before the rest")
 
     def _wait(self, call: Until) -> bool:
         """Lets time go on; returns whether what the call wants is so."""

@@ -282,7 +282,7 @@ def test_several_at_once(sandbox: Sandbox) -> None:
             await talk(net)
         return net.result
 
-    async def both() -> list[Result]:
+    async def both() -> tuple[Result, Result]:
         return await asyncio.gather(whole(), whole())
 
     async def late() -> None:
