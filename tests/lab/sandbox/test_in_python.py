@@ -102,16 +102,16 @@ def test_a_new_guest_repeats(here: Path) -> None:
 
 
 def test_the_fixture(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guide's conftest.py and test pass, in the folder of the test; a project without the line has no fixture."""
+    """The guide's conftest.py and tests pass, in the folder of the test; a project without the line has no fixture."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHES))
     guide = (ROOT / "docs/guide/sandbox.md").read_text()
-    conftest, test = (block.partition("\n```")[0] for block in guide.split("```python\n")[2:4])
+    _, conftest, test, _, steering = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
     pytester.makeconftest(conftest)
-    pytester.makepyfile(test_it=test)
+    pytester.makepyfile(test_it=f"{test}\n\n{steering}")
     options = ("-p", "no:cacheprovider", "-p", "no:xdist")
-    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=2)
     pytester.makeconftest("")
-    pytester.runpytest_subprocess(*options).assert_outcomes(errors=1)
+    pytester.runpytest_subprocess(*options).assert_outcomes(errors=2)
 
 
 _FAILURES = """
@@ -179,7 +179,7 @@ def test_the_guides_example(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """The guide's program in Python runs as it is."""
     guide = (ROOT / "docs/guide/sandbox.md").read_text()
     monkeypatch.chdir(here)
-    example, _, _, packets = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
+    example, _, _, packets, _ = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
     exec(example, {})
     exec(packets, {"Sandbox": Sandbox})
     assert (here / "page.svg").read_text().startswith("<svg ")

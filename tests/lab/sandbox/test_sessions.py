@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from priolab.common.descriptors import process_ids
 from priolab.common.errors import ScenarioError, StepFailed, Unavailable
 from priolab.netem.units import parse_time_ns
 from priolab.testbed.guest import kernel
-from priolab.testbed.sandbox.net import AsyncNet, Net, NotInTime
+from priolab.testbed.sandbox.net import AsyncNet, Net, NotInTime, Program
 from priolab.testbed.sandbox.sandbox import Host, Result, Sandbox
 from tests.support.waiting import until
 
@@ -255,6 +255,30 @@ def _seen(result: Result) -> object:
     """Return what a kept guest repeats: all but ports."""
     packets = result.packets("client")
     return result.frames, result.events, [(each.at_ns, each.arrived_ns, each.length, each.lost) for each in packets]
+
+
+def test_stops_change_nothing(sandbox: Sandbox) -> None:
+    """Time that stops, at instants or at what a program prints, is no time for programs and packets."""
+
+    def seen(stop: Callable[[Net, Program], object]) -> object:
+        with sandbox.session(LOSS_UP="10%", capture=True) as net:
+            net.until(net.host("server").start(_program(_ECHO)).prints("Ready"))
+            net.advance("10ms")
+            client = net.host("client").start(_program(_SEND))
+            stop(net, client)
+            client.wait()
+        return _seen(net.result)
+
+    def at_instants(net: Net, _: Program) -> None:
+        for _ in range(10):
+            net.advance("13700us")
+
+    def at_outputs(net: Net, client: Program) -> None:
+        for number in (4, 8, 12):
+            net.until(client.prints(f"{number}\n"))
+            net.advance("1ms")
+
+    assert seen(at_instants) == seen(at_outputs) == seen(lambda *_: None)
 
 
 def test_it_repeats(sandbox: Sandbox) -> None:
