@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from priolab.common.errors import ScenarioError, StepFailed
 from priolab.netem import shaper
@@ -42,12 +42,10 @@ from priolab.testbed.sandbox.calls import (
 from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.packet_trace import PacketTrace
+from priolab.testbed.sandbox.result import Result
 from priolab.testbed.sandbox.schedule import ClockJump, LinkChange, Verb
 from priolab.testbed.sandbox.session import Steered
 from priolab.testbed.sandbox.spec import LISTENS, Command, split
-
-if TYPE_CHECKING:
-    from priolab.testbed.sandbox.sandbox import Result
 
 Done = TypeVar("Done")
 Code = TypeVar("Code")
@@ -88,8 +86,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
         self.codes: dict[int, int] = {}
         self.with_programs = {*run.spec.companions}
         self._happened: tuple[tuple[str, str], ...] = ()
-        first = run.spec.links_over_time.first
-        self._links = {name: first.get(name, way.link) for name, way in run.spec.ways.items()}
+        self._links = {**run.spec.first_links}
         self._over: str | None = None
         self._result: Result | None = None
 
@@ -103,7 +100,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
         return self.now_ns / _NS
 
     @property
-    def result(self) -> "Result":
+    def result(self) -> Result:
         """What the session did, as the result of a run. Raises StepFailed before its end."""
         if self._result is None:
             raise StepFailed(_WHERE, "its result is there after the `with`")
@@ -250,7 +247,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
         """Returns what has been written so far, of the frames that are wanted."""
         return b"".join(each.data for each in self.run.frames if is_wanted(each)).decode(errors="replace")
 
-    def result_of(self, result: "Result") -> None:
+    def result_of(self, result: Result) -> None:
         """Gets the result, after the end."""
         self._result, self._over = result, self._over or "it has ended"
 
@@ -266,8 +263,8 @@ class _Net(ABC, Generic[Done, Code, Started]):
             self.link(change.host)
         links = schedule.links_of(steps, {name: spec.texts(name) for name in spec.ways}, _WHERE, spec.changing)
         for change in changes:
-            made = spec.links_over_time.first.get(change.host, spec.ways[change.host].link)
-            if not shaper.are_alike(links.first.get(change.host, made), made):
+            made = spec.first_links[change.host]
+            if not (spec.changes(change.host) and shaper.are_alike(links.first.get(change.host, made), made)):
                 word = schedule.assigned(change.host, change.knob, "").rstrip("=")
                 allowed = f"what the link has a part for; session(changes=['{word}']) gives it one from the beginning"
                 raise ScenarioError(_WHERE, str(change), allowed)
@@ -544,7 +541,7 @@ class Session:
     def __init__(
         self,
         run: AbstractContextManager[Steered],
-        made: Callable[[Outcome, Sequence[OutputFrame], PacketTrace | None], "Result"],
+        made: Callable[[Outcome, Sequence[OutputFrame], PacketTrace | None], Result],
     ) -> None:
         """made: gets what came of the session, and returns its result."""
         self._opening = run

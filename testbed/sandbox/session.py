@@ -103,8 +103,7 @@ def usable(request: RunRequest) -> tuple[str, str | None]:
 
 def _check_usable(where: str, spec: SandboxSpec) -> None:
     """Raises Unavailable if this machine cannot carry the spec out there."""
-    first, own = spec.links_over_time.first, spec.way.server.qdisc
-    links = [first.get(name, way.link) for name, way in spec.ways.items()]
+    links, own = [*spec.first_links.values()], spec.way.server.qdisc
     if where == GUEST:
         of_guests.check_machine(_MEMORY_MIB)
         of_guests.check_links(links, own, None, _MEMORY_MIB)

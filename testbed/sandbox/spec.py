@@ -13,6 +13,9 @@ import msgspec
 
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
+from priolab.netem.link import Link
+from priolab.netem.shaper import lack_of
+from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.sandbox import schedule
 from priolab.testbed.sandbox.keystrokes import Size
 from priolab.testbed.sandbox.schedule import AT, HostEvent, LinksOverTime, Step, Verb, check, links_of, schedule_of
@@ -155,6 +158,19 @@ class SandboxSpec:
     def ways(self) -> Mapping[str, Way]:
         """The ways of all links, by the names of their hosts."""
         return {CLIENT: self.way, **{name: way_from(knobs) for name, knobs in self.links.items()}}
+
+    @cached_property
+    def first_links(self) -> Mapping[str, Link]:
+        """The links as they are made, by the names of their hosts."""
+        return {name: self.links_over_time.first.get(name, way.link) for name, way in self.ways.items()}
+
+    def changes(self, name: str) -> bool:
+        """True if the link of a host may get other values: by the schedule, or in a session by what needs no part more.
+
+        The ferry makes a link that may change with all parts.
+        """
+        in_session = self.steered and lack_of(Shaper.NETEM, self.first_links[name]) is None
+        return in_session or name in self.links_over_time.first
 
     def texts(self, name: str) -> Mapping[str, str]:
         """Returns the knobs of the link of a host."""

@@ -56,8 +56,8 @@ def net(talk: _Talk) -> Net:
         environment={},
         folder="/",
         limit_ns=100 * 10**9,
-        hosts={"phone": ()},
-        links={"phone": of_way({"RATE": "1mbit"})},
+        hosts={"phone": (), "far": ()},
+        links={"phone": of_way({"RATE": "1mbit"}), "far": of_way({"RATE": "1mbit", "QUEUE": "20kb", "DELAY": "9ms"})},
         steered=True,
         changing={"phone": ("RATE",)},
     )
@@ -123,7 +123,7 @@ def test_times(net: Net, talk: _Talk) -> None:
         *(2 * 10**9, 3 * 10**9, 13_000_000_300, 8 * 10**9, 100 * 10**9)
     ]
     quiet = [call.wanted for call in talk.calls if isinstance(call, Until)]
-    assert quiet == [None, None, Quiet(for_ns=1_020_000_000), None, Quiet(for_ns=3 * 10**9)]
+    assert quiet == [None, None, Quiet(for_ns=1_029_000_000), None, Quiet(for_ns=3 * 10**9)]
     net.link("phone").set(DELAY="500ms")
     net.until(net.quiet)
     assert isinstance(talk.calls[-1], Until)
@@ -143,7 +143,7 @@ def test_a_program(net: Net, talk: _Talk) -> None:
 def test_in_vain(net: Net, talk: _Talk) -> None:
     """The error says what was waited for, why it does not come, and the last lines of each host."""
     program = net.host("phone").start("talk")
-    lines = ["client| (nothing)", "server| two", "server| three", "server| four", "phone| (nothing)"]
+    lines = ["client| (nothing)", "server| two", "server| three", "server| four", "phone| (nothing)", "far| (nothing)"]
     talk.answers = [Answer(now_ns=3 * 10**9, met=False), Answer(now_ns=4 * 10**9, met=False, codes={1: -9})]
     with pytest.raises(NotInTime) as late:
         net.until(program.prints("done"), "3s")
@@ -170,11 +170,12 @@ def test_the_guest_ends(net: Net, talk: _Talk) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda net: net.host("ghost"), "host=ghost is not allowed; allowed: client, server, phone"),
-        (lambda net: net.link("ghost"), "link=ghost is not allowed; allowed: client, phone"),
+        (lambda net: net.host("ghost"), "host=ghost is not allowed; allowed: client, server, phone, far"),
+        (lambda net: net.link("ghost"), "link=ghost is not allowed; allowed: client, phone, far"),
         (lambda net: net.link("server"), r"link=server .*; session\(changes=\['server.LOSS'\]\) gives it one$"),
         (lambda net: net.link("client").set(RATE="1mbit"), r"session=RATE=1mbit .*changes=\['RATE'\]\) gives it one"),
         (lambda net: net.link("phone").set(DUPLICATE="1%"), r"session=phone.DUPLICATE=1% .*'phone.DUPLICATE'\]"),
+        (lambda net: net.link("far").set(LOSS="1%"), r"session=far.LOSS=1% .*changes=\['far.LOSS'\]\)"),
         (lambda net: net.link("client").set(LOSS="200%"), "LOSS=200% is not allowed; allowed: 0% to 100%"),
         (lambda net: net.link("client").set(LOST="2%"), "session=LOST=2% is not allowed; allowed: LOSS"),
         (lambda net: net.happen("frobnicate"), "session=frobnicate is not allowed; allowed: KNOB=VALUE or HOST.KNOB"),
