@@ -253,11 +253,16 @@ class _Net(ABC, Generic[Done, Code, Started]):
 
     def _foresee(self, events: Sequence[str]) -> None:
         """Checks that events can happen now, and notes what they change."""
-        spec = self.run.spec
+        spec, before = self.run.spec, len(self._happened)
+        for event in events:
+            if event.split()[:1] == [schedule.FOLLOW]:
+                raise ScenarioError(
+                    _WHERE, event, "values that the test sets itself, such as net.link(HOST).set(LOSS='1%')"
+                )
         given = (*self._happened, *((f"{self.now_ns}ns", event) for event in events))
         steps = schedule.schedule_of(given, _WHERE)
         schedule.check(steps, {name: name in self.with_programs for name in spec.numbers}, spec.limit_ns, _WHERE)
-        new = [step.event for step in steps[len(self._happened) :]]
+        new = [step.event for step in steps[before:]]
         changes = [event for event in new if isinstance(event, LinkChange)]
         for change in changes:
             self.link(change.host)
@@ -271,7 +276,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
         if any(isinstance(event, ClockJump) for event in new):
             self.run.talk.spoil()
         self._happened = given
-        for of_step in links.later[-len(events) :]:
+        for of_step in links.later[before:]:
             self._links |= of_step
 
     def _tell(self, call: Call | None) -> None:
@@ -299,7 +304,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
         self.run.listen()
         text = self.run.talk.answer()
         if text is None:
-            self._over = f"its guest has ended: {self.run.outcome().reason or 'no reason is known'}"
+            self._over = self.run.outcome().reason or "its guest has ended"
             raise StepFailed(_WHERE, self._over)
         answer = Answer.parse(text)
         self.now_ns, self.codes = answer.now_ns, dict(answer.codes)

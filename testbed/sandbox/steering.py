@@ -45,7 +45,9 @@ from priolab.testbed.sandbox.schedule import Verb
 from priolab.testbed.sandbox.spec import Files
 
 _FIRST_LOOK_NS, _LAST_LOOK_NS = 10**6, 10**8
-"""How often the hosts are looked at for what they do not tell: first, and at most."""
+"""The times between looks for a socket that listens: the first, and the longest."""
+_LOOKS = 10
+"""How many looks must find that nothing has been sent or received."""
 
 
 class _Since(Enum):
@@ -231,7 +233,7 @@ class Steering:
             case Listens(host=host, port=port):
                 return partial(programs.listens, host, port), _growing()
             case Quiet(for_ns=for_ns):
-                return partial(self._has_been_quiet, for_ns, _Counts(self._now_ns)), repeat(_LAST_LOOK_NS)
+                return partial(self._has_been_quiet, for_ns, _Counts(self._now_ns)), repeat(-(-for_ns // _LOOKS))
         return lambda: False, None
 
     def _is_vain(self, wanted: Wanted | None) -> bool:
