@@ -256,9 +256,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
         spec, before = self.run.spec, len(self._happened)
         for event in events:
             if event.split()[:1] == [schedule.FOLLOW]:
-                raise ScenarioError(
-                    _WHERE, event, "values that the test sets itself, such as net.link(HOST).set(LOSS='1%')"
-                )
+                raise ScenarioError(_WHERE, event, "values that the test sets itself by link(HOST).set(...)")
         given = (*self._happened, *((f"{self.now_ns}ns", event) for event in events))
         steps = schedule.schedule_of(given, _WHERE)
         schedule.check(steps, {name: name in self.with_programs for name in spec.numbers}, spec.limit_ns, _WHERE)

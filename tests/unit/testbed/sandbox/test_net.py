@@ -179,7 +179,7 @@ def test_the_guest_ends(net: Net, talk: _Talk) -> None:
         (lambda net: net.link("client").set(LOSS="200%"), "LOSS=200% is not allowed; allowed: 0% to 100%"),
         (lambda net: net.link("client").set(LOST="2%"), "session=LOST=2% is not allowed; allowed: LOSS"),
         (lambda net: net.happen("frobnicate"), "session=frobnicate is not allowed; allowed: KNOB=VALUE or HOST.KNOB"),
-        (lambda net: net.happen("follow phone t.txt"), "session=follow phone t.txt .*: values that the test sets itself"),
+        (lambda net: net.happen("follow phone t.txt"), "session=follow phone t.txt .*: values that the test sets"),
         (lambda net: net.partition("client", "ghost"), "session=0s partition client ghost .*: the hosts client"),
         (lambda net: net.up("phone"), "session=0s up phone is not allowed; allowed: down phone before"),
         (lambda net: net.kill("phone"), "session=0s kill phone is not allowed; allowed: a host with a program"),
