@@ -57,6 +57,7 @@ _LIMIT = "600s"
 _LEAST, _MOST = "1ns", "1000000s"
 _QUIET_NS = _NS
 _STEP_S = 0.5
+_PIPE_BYTES = 2**16
 _LINES = 3
 """How many lines of each host are shown with a condition that did not come true."""
 
@@ -477,6 +478,9 @@ class _Program(Generic[Done, Code]):
         return self._sends(None)
 
     def _sends(self, data: bytes | None) -> Done:
+        if data is not None and len(data) > _PIPE_BYTES:
+            raise ScenarioError("send", f"{len(data)} bytes", f"up to {_PIPE_BYTES} bytes in a call")
+
         def make() -> Call:
             self._check_goes_on()
             if not self._has_stdin:

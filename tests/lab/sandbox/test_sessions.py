@@ -64,8 +64,9 @@ def test_programs(sandbox: Sandbox) -> None:
         client.send(b"two\n")
         net.until(client.prints("heard", times=2))
         assert (client.out, client.err, client.code) == ("heard one\nheard two\n", "", None)
-        with pytest.raises(StepFailed, match=r"^session: .* of 99999 bytes 65536 had room; time must go on"):
-            client.send("x" * 99_999)
+        client.send("x" * 50_000)
+        with pytest.raises(StepFailed, match=r"^session: .* of 50000 bytes [0-9]+ had room; time must go on"):
+            client.send("x" * 50_000)
         client.close_stdin()
         assert client.wait() == client.code == 7
         with pytest.raises(StepFailed, match=f"^client's {Path(sys.executable).name}: it has ended with exit code 7$"):
