@@ -14,7 +14,7 @@ import asyncio
 import shlex
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +50,8 @@ from priolab.testbed.sandbox.spec import LISTENS, Command, split
 Done = TypeVar("Done")
 Code = TypeVar("Code")
 Started = TypeVar("Started")
+_Value = TypeVar("_Value")
+_Awaited = Coroutine[Any, Any, _Value]
 
 _NS = 10**9
 _WHERE = "session"
@@ -338,7 +340,7 @@ class Net(_Net[None, int, "Program"]):
         self._hear()
 
 
-class AsyncNet(_Net[Awaitable[None], Awaitable[int], Awaitable["AsyncProgram"]]):
+class AsyncNet(_Net[_Awaited[None], _Awaited[int], _Awaited["AsyncProgram"]]):
     """The hosts of a session, whose calls are awaited. Calls of several tasks follow each other."""
 
     def __init__(self, run: Steered) -> None:
@@ -519,7 +521,7 @@ class _Program(Generic[Done, Code]):
 
 
 Program = _Program[None, int]
-AsyncProgram = _Program[Awaitable[None], Awaitable[int]]
+AsyncProgram = _Program[_Awaited[None], _Awaited[int]]
 
 
 def _nothing(_: Answer) -> None:

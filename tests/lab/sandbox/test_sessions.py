@@ -271,7 +271,7 @@ def test_stops_change_nothing(sandbox: Sandbox) -> None:
         return _seen(net.result)
 
     def at_instants(net: Net, _: Program) -> None:
-        for _ in range(10):
+        for _number in range(10):
             net.advance("13700us")
 
     def at_outputs(net: Net, client: Program) -> None:
