@@ -328,12 +328,14 @@ def test_several_at_once(sandbox: Sandbox) -> None:
 
 
 def test_an_error_ends_it(sandbox: Sandbox) -> None:
-    """An error in the test ends the guest; what the programs wrote is there."""
+    """An error in the test ends the guest, and leaves nothing; what the programs wrote is there."""
     with pytest.raises(ValueError, match="of the test"), sandbox.session() as net:
         _fail(net)
     assert sandbox.last is not None
     assert sandbox.last.out == "written\n"
     assert sandbox.last.outcome.reason == "an error ended it"
+    assert not net.run.files.path.exists()
+    assert not [pid for pid in process_ids() if _names(pid, net.run.files.path)]
     with pytest.raises(StepFailed, match=r"^session: it has ended$"):
         net.advance("1s")
 
