@@ -60,6 +60,15 @@ def _stages(link: Link, device: str, loops: _Loops) -> tc.Stages:
     return replace(found, delay_line=reordering.stage(loops.delay)) if link.looped else found
 
 
+def are_alike(one: Link, other: Link) -> bool:
+    """True if the lab makes both links of the same parts, whether or not netem can limit a queue in bytes."""
+    lacks = [{_lack_of_netem(link, counts_bytes=counts) for counts in (True, False)} for link in (one, other)]
+    if lacks[0] != lacks[1] or None not in lacks[0]:
+        return lacks[0] == lacks[1]
+    first, second = (commands(Shaper.NETEM, link, "near", "far") for link in (one, other))
+    return first == second
+
+
 def later(before: Link, after: Link, to_client: str, to_front: str) -> list[Command]:
     """Returns the commands with which netem's link `before` becomes `after`, without losing packets that are in it.
 

@@ -1,5 +1,27 @@
 """The import name of the sandbox."""
 
-from priolab.testbed import ClientFailed, Host, Loss, Packet, Result, Sandbox, Timeline
+from priolab.testbed import (
+    AsyncNet,
+    ClientFailed,
+    Host,
+    Loss,
+    Net,
+    NotInTime,
+    Packet,
+    Result,
+    Sandbox,
+    Timeline,
+)
 
-__all__ = ["ClientFailed", "Host", "Loss", "Packet", "Result", "Sandbox", "Timeline"]
+__all__ = [
+    "AsyncNet",
+    "ClientFailed",
+    "Host",
+    "Loss",
+    "Net",
+    "NotInTime",
+    "Packet",
+    "Result",
+    "Sandbox",
+    "Timeline",
+]

@@ -5,6 +5,7 @@ This is its face. The lab, the extras and the tools import these names alone, an
 (testbed/sandbox/pytest_plugin.py), and the command's module in the lab's table of commands. Among the names are:
 
     Sandbox, Host, Result, ClientFailed, Outcome, OutputFrame    programs on hosts, and what came of them
+    Net, AsyncNet, NotInTime                                      hosts that a test steers
     Packet, Loss, Timeline                                        the packets of a run, and a picture of them
     command, session                                              the command `priolab sandbox`, and its runs
     Topology, Wire, Shaping, Capture, pair, WIRE, WARM_UP         hosts, and what joins them, as a value
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
     from priolab.testbed.process.command_process import keep_guests as keep_guests
     from priolab.testbed.sandbox import command as command
     from priolab.testbed.sandbox import session as session
+    from priolab.testbed.sandbox.net import AsyncNet as AsyncNet
+    from priolab.testbed.sandbox.net import Net as Net
+    from priolab.testbed.sandbox.net import NotInTime as NotInTime
     from priolab.testbed.sandbox.outcome import Outcome as Outcome
     from priolab.testbed.sandbox.output_log import OutputFrame as OutputFrame
     from priolab.testbed.sandbox.packet import Loss as Loss
@@ -96,6 +100,7 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.testbed.guest.kernel_patches.study_kernels": ["Additions", "added"],
             "priolab.testbed.option_values": ["SEED_WORD", "parsed_time_ns", "value_of"],
             "priolab.testbed.process.command_process": ["Work", "keep_guests"],
+            "priolab.testbed.sandbox.net": ["AsyncNet", "Net", "NotInTime"],
             "priolab.testbed.sandbox.outcome": ["Outcome"],
             "priolab.testbed.sandbox.output_log": ["OutputFrame"],
             "priolab.testbed.sandbox.packet": ["Loss", "Packet"],

@@ -2,9 +2,9 @@
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from functools import partial
 from typing import Self
 
 from priolab.common.errors import StepFailed
@@ -13,7 +13,19 @@ from priolab.testbed.sandbox.alarm import Alarm
 from priolab.testbed.sandbox.outcome import Happened
 from priolab.testbed.sandbox.packet_recorder import PacketRecorder
 from priolab.testbed.sandbox.programs import Programs
-from priolab.testbed.sandbox.schedule import ClockJump, Event, HostEvent, Kill, LinkChange, Partition, Run, Verb
+from priolab.testbed.sandbox.schedule import (
+    ClockJump,
+    Event,
+    HostEvent,
+    Kill,
+    LinkChange,
+    Partition,
+    Run,
+    Step,
+    Verb,
+    links_of,
+    parsed_event,
+)
 from priolab.testbed.sandbox.spec import SandboxSpec
 from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.cuts import Cuts
@@ -32,6 +44,8 @@ class Events:
     ) -> None:
         """links: by the names of their hosts. recorders: whose times do not jump with the time of day."""
         self._due = deque(zip(spec.steps, spec.links_over_time.later, strict=True))
+        self._steps, self._changing = [*spec.steps], spec.changing
+        self._knobs = {name: spec.texts(name) for name in spec.ways}
         self._links = links
         self._cuts = cuts
         self._programs = programs
@@ -60,15 +74,25 @@ class Events:
         began_ns = self._programs.began_ns
         while self._due and began_ns + self._due[0][0].at_ns <= now_ns:
             step, links = self._due.popleft()
-            told = Happened(at_ns=now_ns - began_ns, event=step.text)
-            self.happened.append(told)
-            self._carry_out(step.event, links)
-            self.happened[-1] = replace(told, done_ns=time.monotonic_ns() - began_ns)
+            self.note(step.text, now_ns, partial(self._carry_out, step.event, links))
         if not self._due:
             return None
         due_ns = began_ns + self._due[0][0].at_ns
         self._alarm.set(due_ns)
         return due_ns
+
+    def note(self, text: str, now_ns: int, act: Callable[[], None]) -> None:
+        """Does something, and notes it as an event that has happened. Raises what it raises."""
+        began_ns = self._programs.began_ns
+        act()
+        self.happened.append(Happened(at_ns=now_ns - began_ns, event=text, done_ns=time.monotonic_ns() - began_ns))
+
+    def happen(self, text: str, now_ns: int) -> None:
+        """Carries out an event that nobody has foreseen. Raises as `look`."""
+        step = Step(at_ns=now_ns - self._programs.began_ns, event=parsed_event(text), text=text)
+        self._steps.append(step)
+        self._due.append((step, links_of(self._steps, self._knobs, changing=self._changing).later[-1]))
+        self.look(now_ns)
 
     def _carry_out(self, event: Event, links: Mapping[str, Link]) -> None:
         self._change(links)

@@ -53,10 +53,9 @@ def topology_of(spec: SandboxSpec) -> Topology:
     asked: dict[str, dict[str, str]] = {}
     for name, sysctl, value in spec.sysctls:
         asked.setdefault(name, {})[sysctl] = value
-    first = spec.links_over_time.first
     shapings = {
-        name: Shaping(link=first.get(name, way.link), near=_TO_HOST, far=_TO_ROUTER, changes=name in first)
-        for name, way in spec.ways.items()
+        name: Shaping(link=link, near=_TO_HOST, far=_TO_ROUTER, changes=spec.changes(name))
+        for name, link in spec.first_links.items()
     }
     ends = replace(
         pair(CLIENT, SERVER, shapings[CLIENT].link, spec.way.cross, ipv6=spec.ipv6),

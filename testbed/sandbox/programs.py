@@ -12,6 +12,7 @@ import selectors
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,7 @@ from typing import Protocol
 
 from priolab.common.descriptors import process_ids
 from priolab.common.process.processes import set_back
+from priolab.netem.interface_counters import read_counts
 from priolab.testbed.guest.guest_start import set_seed
 from priolab.testbed.sandbox import hints
 from priolab.testbed.sandbox.daemons import foreground
@@ -32,6 +34,7 @@ from priolab.testbed.sandbox.samples import Pace, SocketJournal
 from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, LISTENS, SERVER, Files, SandboxSpec
 from priolab.testbed.topology.active import ActiveLink, Look
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.topology import WIRE
 
 _ATTENTIVE, _USUAL = 2, 1
 """Priorities: of this process, which hears at once what a program writes, and of the programs."""
@@ -58,6 +61,16 @@ class Heard(Protocol):
         """Hears it."""
 
 
+class Steers(Protocol):
+    """Somebody who says what happens (steering.py)."""
+
+    def begin(self) -> None:
+        """Tells that the hosts are there, and waits for what is wanted first."""
+
+    def carry_out(self) -> int:
+        """Carries out what is wanted; returns the time of the end. Raises Ended."""
+
+
 class Ended(Exception):
     """The sandbox has ended before the client did."""
 
@@ -67,7 +80,11 @@ class Ended(Exception):
 
 
 class Programs:
-    """The programs of all hosts, and this process's attention to them. began_ns: when the client started."""
+    """The programs of all hosts, and this process's attention to them. began_ns: when the client started.
+
+    numbered: those that a session has started, by their numbers. printed: what the programs of a session have printed
+    so far, by their hosts, and by their numbers.
+    """
 
     def __init__(
         self, spec: SandboxSpec, files: Files, said: OutputWriter, hosts: dict[str, Namespace], view: View, back_s: int
@@ -89,7 +106,10 @@ class Programs:
         self._started: dict[str, subprocess.Popen[bytes]] = {}
         self._all: list[subprocess.Popen[bytes]] = []
         self._halted: set[str] = set()
-        self._of_lab = {*process_ids()} if spec.schedule else set()
+        self._of_lab = {*process_ids()} if spec.schedule or spec.steered else set()
+        self._numbers: dict[str, int] = {}
+        self.numbered: dict[int, subprocess.Popen[bytes]] = {}
+        self.printed: defaultdict[str | int, bytearray] = defaultdict(bytearray)
 
     def run(
         self,
@@ -97,21 +117,24 @@ class Programs:
         heard: Sequence[Heard],
         journal: SocketJournal | None,
         looks: Sequence[Look] = (),
+        steering: Steers | None = None,
     ) -> Outcome:
         """Runs the server, the further programs and the client, until the client ends or a limit is over.
 
         heard: to what else to listen meanwhile. journal: for samples of the sockets; None for none. looks: called from
-        the client's start on.
+        the client's start on. steering: what happens instead of the client's start and end.
         """
         self._take_precedence()
         for each in heard:
             self._selector.register(each, selectors.EVENT_READ, each.hear)
-        code, ending, reason, clock_ns = None, Ending.ENDED, None, 0
+        code, ending, reason, clock_ns, ended_ns = None, Ending.ENDED, None, 0, None
         try:
             self._begin_random_numbers()
             self._settle()
             for name in self._spec.companions:
                 self._wait_for(name, self._start_command(name))
+            if steering:
+                steering.begin()
             self._settle()
             clock_ns, self.began_ns, self._has_begun = time.time_ns(), time.monotonic_ns(), True
             for link in links:
@@ -120,16 +143,20 @@ class Programs:
             if self._spec.terminal is not None:
                 self._pty = Pty(self._spec, self._files, self._selector, partial(self._heard, CLIENT, "out"))
                 self._looks = (*self._looks, self._pty.look)
-            self._start_command(CLIENT)
+            if not steering:
+                self._start_command(CLIENT)
             self._looks = (*self._looks, *looks)
-            code = self._until_the_client_ends(self.began_ns + self._spec.limit_ns)
-            if code is None:
+            if steering:
+                ended_ns = steering.carry_out()
+            else:
+                code = self._until_the_client_ends(self.began_ns + self._spec.limit_ns)
+            if code is None and not steering:
                 limit_s = self._spec.limit_ns / 10**9
                 raise Ended(Ending.LIMIT, f"the client did not end within {limit_s:g} s (--limit)")
         except Ended as ended:
             ending, reason = ended.ending, str(ended)
-        duration_ns = time.monotonic_ns() - self.began_ns
-        found = [*hints.of_state(self._hosts, failed=code != 0)]
+        duration_ns = (ended_ns or time.monotonic_ns()) - self.began_ns
+        found = [*hints.of_state(self._hosts, failed=code != 0 and not steering)]
         self._looks = ()
         codes = {} if self._spec.is_pair else _codes(self._started)
         for host in sorted(self._halted):
@@ -162,16 +189,39 @@ class Programs:
             process.send_signal(signal.Signals[name])
 
     def restart(self, host: str) -> None:
-        """Ends all programs of a host, and starts its command anew. Raises Ended if it cannot be started."""
+        """Ends all programs of a host, and starts its command anew. Raises Ended if it cannot be started.
+
+        A host without a command of its own has that of the last program which a session started there.
+        """
         self.kill(host)
         self._started[host].wait()
         while self._process_ids(host):
             time.sleep(_MOMENT_S)
         self._start_command(host)
 
-    def run_further(self, host: str, command: Sequence[str]) -> None:
-        """Starts a further program on a host. Raises Ended if it cannot be started."""
-        self._all.append(self._start(host, command))
+    def run_further(self, host: str, command: Sequence[str], number: int = 0, stdin: int | None = None) -> None:
+        """Starts a further program on a host. Raises Ended if it cannot be started.
+
+        number: of a program that a session starts. stdin: the end of a pipe, for its standard input.
+        """
+        process = self._start(host, command, number, stdin)
+        self._all.append(process)
+        if number and host not in self._spec.companions:
+            self._commands[host], self._started[host], self._numbers[host] = command, process, number
+        if number:
+            self._number(number, process)
+
+    def _number(self, number: int, process: subprocess.Popen[bytes]) -> None:
+        self.numbered[number], ended = process, os.pidfd_open(process.pid)
+
+        def hear() -> bool:
+            if process.returncode is None:  # poll() would take time
+                process.returncode = os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
+            self._selector.unregister(ended)
+            os.close(ended)
+            return True
+
+        self._selector.register(ended, selectors.EVENT_READ, hear)
 
     def halt(self, host: str, *, on: bool) -> None:
         """Makes all programs of a host stand still, or go on."""
@@ -194,8 +244,11 @@ class Programs:
         return found
 
     def _start_command(self, host: str) -> subprocess.Popen[bytes]:
-        process = self._started[host] = self._start(host, self._commands[host])
+        number = self._numbers.get(host, 0)
+        process = self._started[host] = self._start(host, self._commands[host], number)
         self._all.append(process)
+        if number:
+            self._number(number, process)
         return process
 
     def _until_the_client_ends(self, until_ns: int) -> int | None:
@@ -229,14 +282,16 @@ class Programs:
         if self._spec.isolated:
             time.sleep((_START_NS - time.monotonic_ns() % _START_NS) / 10**9)
 
-    def _start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(
+        self, name: str, command: Sequence[str], number: int = 0, pipe_end: int | None = None
+    ) -> subprocess.Popen[bytes]:
         pty = self._pty if name == CLIENT else None
         stdin = self._files.stdin if name == CLIENT and self._files.stdin.exists() else Path(os.devnull)
         try:
             with self._hosts[name].entered(), self._view.opened(stdin) as given:
                 process = subprocess.Popen(
                     command,
-                    stdin=pty.slave if pty else given,
+                    stdin=pty.slave if pty else given if pipe_end is None else pipe_end,
                     stdout=pty.slave if pty else subprocess.PIPE,
                     stderr=pty.slave if pty else subprocess.PIPE,
                     env=self._environment,
@@ -257,7 +312,8 @@ class Programs:
         for stream, pipe in (("out", process.stdout), ("err", process.stderr)):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
-            self._selector.register(pipe, selectors.EVENT_READ, partial(self._hear, name, stream, pipe.fileno()))
+            hear = partial(self._hear, name, stream, pipe.fileno(), number)
+            self._selector.register(pipe, selectors.EVENT_READ, hear)
         return process
 
     def _as_others(self, pty: Pty | None) -> None:
@@ -270,27 +326,34 @@ class Programs:
             pty.take()
         self._view.enter()
 
-    def _hear(self, host: str, stream: str, pipe: int) -> bool:
+    def _hear(self, host: str, stream: str, pipe: int, number: int) -> bool:
         """Passes on what a program has written; returns False at the end of the stream."""
         try:
             data = os.read(pipe, _CHUNK_BYTES)
         except BlockingIOError:
             return True
         if data:
-            self._heard(host, stream, data)
+            self._heard(host, stream, data, number)
         return bool(data)
 
-    def _heard(self, host: str, stream: str, data: bytes) -> None:
+    def _heard(self, host: str, stream: str, data: bytes, number: int = 0) -> None:
         now_ns = time.monotonic_ns()
         at_ns = now_ns - self.began_ns if self._has_begun else 0
-        self._said.write(OutputFrame(at_ns=at_ns, place=host, stream=stream, data=data))
+        self._said.write(OutputFrame(at_ns=at_ns, place=host, stream=stream, data=data, program=number))
         self._last[host] = (self._last[host] + data)[-_CHUNK_BYTES:]
+        if self._spec.steered:
+            self.printed[host] += data
+            self.printed[number] += data
 
-    def _attend(self, until_ns: int) -> None:
-        """Waits until something happens, or until a time; hears the programs, and takes the samples that are due."""
-        now_ns = time.monotonic_ns()
+    def attend(self, until_ns: int | None, now_ns: int | None = None) -> None:
+        """Waits until something happens, or until a time; hears the programs, and takes the samples that are due.
+
+        until_ns: None for no time. now_ns: the present time, if it has been read.
+        """
+        now_ns = time.monotonic_ns() if now_ns is None else now_ns
         due_ns = [at_ns for look in self._looks if (at_ns := look(now_ns)) is not None]
-        for key, _ in self._selector.select(max(0, min([until_ns, *due_ns]) - now_ns) / 10**9):
+        due_ns += [] if until_ns is None else [until_ns]
+        for key, _ in self._selector.select(max(0, min(due_ns) - now_ns) / 10**9 if due_ns else None):
             if key.data() is False:
                 self._selector.unregister(key.fileobj)
 
@@ -304,7 +367,7 @@ class Programs:
             while process.poll() is None:
                 if time.monotonic_ns() >= until_ns:
                     return None
-                self._attend(until_ns)
+                self.attend(until_ns)
             return process.returncode
         finally:
             self._selector.unregister(ended)
@@ -323,7 +386,7 @@ class Programs:
                 how = f"ended with exit code {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
                 hint = "" if code else foreground(self._spec.companions[name])
                 raise Ended(Ending.SERVER, f"{_who(name)} {how} before it listened: {self._last_line(name)}{hint}")
-            if self._listens(name, port):
+            if self.listens(name, port):
                 return
             if time.monotonic_ns() - begun_ns > _LISTEN_NS:
                 what = "at any port" if port == LISTENS else f"at port {port}"
@@ -332,7 +395,7 @@ class Programs:
                 raise Ended(Ending.SERVER, f"{reason}{remedy}")
             pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
 
-    def _listens(self, host: str, wanted: str) -> bool:
+    def listens(self, host: str, wanted: str) -> bool:
         """True if a socket of the host listens, at the wanted port or at any."""
         with self._hosts[host].entered():
             for table, state in _TABLES:
@@ -343,6 +406,21 @@ class Programs:
                         if seen == state and wanted in (LISTENS, port):
                             return True
         return False
+
+    def prints_no_more(self, number: int) -> bool:
+        """True if a program that a session has started has ended, and nobody else has its outputs."""
+        process = self.numbered[number]
+        open_ones = self._selector.get_map()
+        ended = process.returncode is not None
+        return ended and process.stdout not in open_ones and process.stderr not in open_ones
+
+    def counts(self) -> Sequence[str]:
+        """Returns the counts of what the hosts have sent and received so far."""
+        found = []
+        for host in self._hosts.values():
+            with host.entered():
+                found += [line for line in read_counts().splitlines() if line.split(":")[0].strip() == WIRE]
+        return found
 
     def _last_line(self, host: str) -> str:
         lines = self._last[host].decode(errors="replace").split("\n")

@@ -45,7 +45,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def _told(result: "Result") -> str:
     """Returns a command that repeats a run, how it ended, and the last lines of each host."""
     hosts = dict.fromkeys(frame.place for frame in result.frames)
-    lines = [f"to repeat it: {result.command}", *repr(result).splitlines()[:1]]
+    how = result.command or "the test's session; the same calls give the same"
+    lines = [f"to repeat it: {how}", *repr(result).splitlines()[:1]]
     for host in hosts:
         lines += [f"{host}| {line}" for line in result.last_lines(host, _LINES).splitlines()]
     return "\n".join(lines)

@@ -22,9 +22,10 @@ from priolab.testbed.sandbox.oom import OutOfMemory
 from priolab.testbed.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputWriter
 from priolab.testbed.sandbox.packet_recorder import LAST_BLOCK_S
-from priolab.testbed.sandbox.programs import Programs
+from priolab.testbed.sandbox.programs import Heard, Programs
 from priolab.testbed.sandbox.samples import SocketJournal, longest_queue
 from priolab.testbed.sandbox.spec import CLIENT, Files, SandboxSpec
+from priolab.testbed.sandbox.steering import Steering
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology.active import ActiveLink
 from priolab.testbed.topology.cuts import Cuts
@@ -75,9 +76,15 @@ def _carried_out(spec: SandboxSpec, files: Files, usual: Shaper | None, later_s:
         with _capturing(spec, network, files), View(spec, scratch) as view:
             programs = Programs(spec, files, said, hosts, view, later_s)
             cuts = Cuts(network, spec.numbers)
-            events = [stack.enter_context(Events(spec, active, cuts, programs, recorders))] if spec.schedule else []
+            events = (
+                [stack.enter_context(Events(spec, active, cuts, programs, recorders))]
+                if spec.schedule or spec.steered
+                else []
+            )
             looks = [each.look for each in events]
-            outcome = programs.run([*active.values()], [*ends.values(), *recorders, *events], journal, looks)
+            steering = [stack.enter_context(Steering(files, programs, events[0]))] if spec.steered else [None]
+            heard: list[Heard] = [*ends.values(), *recorders, *events, *filter(None, steering)]
+            outcome = programs.run([*active.values()], heard, journal, looks, steering[0])
             outcome = replace(outcome, events=[each for of in events for each in of.happened])
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None

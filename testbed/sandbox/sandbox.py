@@ -7,32 +7,27 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 """
 
 import os
-import shlex
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
 
-from priolab.common.documents import write_document
 from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
-from priolab.testbed.sandbox import knobs, report, session
+from priolab.testbed.sandbox import knobs, session
 from priolab.testbed.sandbox.link_table import with_tables
-from priolab.testbed.sandbox.outcome import Connection, Ending, Happened, Outcome
+from priolab.testbed.sandbox.net import Session
+from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
-from priolab.testbed.sandbox.packet import Loss, Packet
-from priolab.testbed.sandbox.packet_trace import PacketTrace, losses
+from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.repetition import Repetition
-from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
-from priolab.testbed.sandbox.timeline import Event, Timeline
-
-Command = str | Sequence[str]
-"""A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
+from priolab.testbed.sandbox.result import ClientFailed, Result
+from priolab.testbed.sandbox.schedule import knobs_of
+from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, Command, SandboxSpec, check_host, split
 
 
 class Host:
@@ -43,146 +38,13 @@ class Host:
 
     def __init__(self, command: Command = "", **link: str | int) -> None:
         """command: an empty one for a host on which nothing runs. The knobs are those of a link."""
-        self.command = _split(command)
+        self.command = split(command)
         self.link = {name: str(value) for name, value in link.items()}
 
 
 _NS = 10**9
 _SCHEDULE = "schedule"
 """The parameter that has events, for errors."""
-_LINE = 300
-"""The most letters of a line that is shown."""
-
-
-class ClientFailed(AssertionError):
-    """The client ended with another exit code than 0. Its text has the code, and a reason or the last that it wrote."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when.
-
-    trace: its packets; None without a capture. command: a command that repeats the run.
-    """
-
-    outcome: Outcome
-    frames: Sequence[OutputFrame]
-    trace: PacketTrace | None = None
-    command: str = ""
-
-    def __repr__(self) -> str:
-        code, ending = self.outcome.code, self.outcome.ending
-        how = f"not ended ({ending})" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
-        last = self.last_lines(CLIENT, 1)
-        wrote = f"the client wrote at last: {last}" if last else "the client wrote nothing"
-        return f"Result: {how} after {self.seconds:.6f} s\n{wrote}"
-
-    @property
-    def code(self) -> int:
-        """The client's exit code; negative, the signal that ended it."""
-        assert self.outcome.code is not None, "a client that has not ended raises an error"
-        return self.outcome.code
-
-    @property
-    def seconds(self) -> float:
-        """The time from the client's start to its end, by the clock of the hosts."""
-        return self.outcome.duration_ns / _NS
-
-    @property
-    def out(self) -> str:
-        """The client's standard output."""
-        return self.written(CLIENT, "out").decode(errors="replace")
-
-    @property
-    def err(self) -> str:
-        """The client's standard error."""
-        return self.written(CLIENT, "err").decode(errors="replace")
-
-    @property
-    def server(self) -> str:
-        """Both outputs of the server."""
-        return self.written(SERVER, "out", "err").decode(errors="replace")
-
-    @property
-    def events(self) -> Sequence[Happened]:
-        """The events of the schedule that happened, with their times."""
-        return self.outcome.events
-
-    @property
-    def connections(self) -> Sequence[Connection]:
-        """The TCP connections between the hosts."""
-        return self.outcome.connections
-
-    @property
-    def retransmissions(self) -> int:
-        """The segments that TCP sent again, in both directions."""
-        return sum(each.down_retransmissions + each.up_retransmissions for each in self.connections)
-
-    @property
-    def goodput_bit_s(self) -> float:
-        """TCP's data that the client's kernel received, by the client's time."""
-        return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
-
-    @property
-    def losses(self) -> Counter[Loss]:
-        """How many packets did not arrive, by cause and place. Without a capture those that a queue dropped, or a link
-        lost at random.
-        """
-        return losses(self.outcome, self.trace)
-
-    def packets(self, host: str) -> Sequence[Packet]:
-        """Returns the packets that a host has sent and received, in order of time.
-
-        Raises Unfit without a capture, and ScenarioError for a host that was not there.
-        """
-        trace = self._captured("packets()")
-        if host not in trace.hosts:
-            raise ScenarioError("host", host, ", ".join(trace.hosts))
-        return trace.of(host)
-
-    def timeline(
-        self,
-        file: Path | None = None,
-        *,
-        begin_s: float | None = None,
-        end_s: float | None = None,
-        events: Iterable[Event] = (),
-    ) -> Timeline:
-        """Returns a picture of the packets of all hosts, and writes it to a file, `.svg` or `.png`.
-
-        begin_s, end_s: only packets that were sent in this time. events: what to mark beside the schedule's, each with
-        its time in seconds from the client's start. Raises Unfit without a capture, ScenarioError for another file,
-        Unavailable.
-        """
-        trace = self._captured("timeline()")
-        made = trace.timeline(begin_s=begin_s, end_s=end_s, events=[*events])
-        if file is not None:
-            write_document(file, made.content(file), "timeline")
-        return made
-
-    def _captured(self, wanted: str) -> PacketTrace:
-        if self.trace is None:
-            raise Unfit(f"{wanted} needs a capture: Sandbox(..., capture=True), or run(..., capture=True)")
-        return self.trace
-
-    def written(self, host: str, *streams: str) -> bytes:
-        """Returns what a host's program wrote to the streams `out` and `err`."""
-        return b"".join(each.data for each in self.frames if each.place == host and each.stream in streams)
-
-    def last_lines(self, host: str, count: int) -> str:
-        """Returns the last lines that a host's program wrote, to either stream, without empty ones."""
-        lines = self.written(host, "out", "err").decode(errors="replace").splitlines()
-        return "\n".join([line[:_LINE] for line in lines if line.strip()][-count:])
-
-    def check(self) -> Self:
-        """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
-        __tracebackhide__ = True  # pytest shows the test's line and the error alone
-        if self.code != 0:
-            last = (self.err or self.out).strip().rpartition("\n")[2]
-            reason = self.outcome.reason or last or "it wrote nothing"
-            hints = "".join(f"; {hint}" for hint in self.outcome.hints)
-            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}{hints}")
-        return self
 
 
 class Sandbox:
@@ -299,6 +161,50 @@ class Sandbox:
         self._schedule = (*self._schedule, (time, event))
         return self
 
+    def session(self, *, changes: Iterable[str] = (), capture: bool | None = None, **link: str | int) -> Session:
+        """Returns hosts that the caller steers, after `with` or `async with`. Afterwards `last` is the result.
+
+        changes: knobs that will change, such as `phone.RATE`, where a link needs a part for it from the beginning.
+        capture, link: as for `run`. Raises LabError.
+        """
+        if self._room is None:
+            raise StepFailed("sandbox", "session() needs `with`: with Sandbox(...) as sandbox: ...")
+        if self._schedule:
+            raise Unfit("session(): a Sandbox without a schedule; in a session net.happen(EVENT) makes an event happen")
+        _check_names("session", link)
+        given = layered(self._given, {name: str(value) for name, value in link.items()})
+        knobs.check(given)
+        fabric = given.get(knobs.FABRIC, session.AUTO)
+        if fabric == session.NAMESPACES:
+            raise ScenarioError(knobs.FABRIC, fabric, f"{session.GUEST} with session(): on a real clock time goes on")
+        changing = knobs_of(changes, self._spec.numbers, "changes")
+        bare = {name: knobs.of_way({}) for name in changing if name not in (CLIENT, *self._spec.links)}
+        spec = replace(
+            self._spec,
+            knobs=knobs.of_way(given),
+            seed=knobs.seed(given),
+            links={**self._spec.links, **bare},
+            client=(),
+            steered=True,
+            changing=changing,
+        )
+        is_captured = self._capture if capture is None else capture
+        request = session.RunRequest(
+            spec=spec,
+            fabric=session.GUEST if fabric == session.AUTO else fabric,
+            wall_limit_s=self._wall_limit_s,
+            memory_mib=self._memory_mib,
+            fresh=self._fresh,
+            traced=(lambda _: None) if is_captured else None,
+        )
+        session.usable(request)
+        return Session(session.steered(request, self._room), self._ended)
+
+    def _ended(self, outcome: Outcome, frames: Sequence[OutputFrame], trace: PacketTrace | None) -> Result:
+        """Makes the result of a session."""
+        self._last = Result(outcome=outcome, frames=frames, trace=trace)
+        return self._last
+
     def run(
         self,
         client: Command,
@@ -327,7 +233,7 @@ class Sandbox:
             self._spec,
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
-            client=_split(client),
+            client=split(client),
             interval_ns=None if samples is None else round(interval_s * _NS),
         ).scheduled(with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE)
         traces: list[PacketTrace] = []
@@ -374,10 +280,6 @@ def _links(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     for name, host in hosts.items():
         knobs.check_link(name, host.link, hosts)
     return {name: knobs.of_way(host.link) for name, host in hosts.items() if host.link}
-
-
-def _split(command: Command) -> tuple[str, ...]:
-    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
 
 
 __all__ = ["ClientFailed", "Command", "Host", "LabError", "Result", "Sandbox"]

@@ -14,11 +14,12 @@ import signal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import ClassVar
 
 from priolab.common.errors import ScenarioError, Unfit
 from priolab.netem import units
-from priolab.netem.later_links import links_over_time
+from priolab.netem.later_links import links_over_time, parts_of
 from priolab.netem.link import Link
 from priolab.netem.link_options import HOST_LINK_OPTIONS
 from priolab.netem.link_profiles import LINK, layered, with_profile
@@ -409,10 +410,30 @@ class LinksOverTime:
     later: Sequence[Mapping[str, Link]]
 
 
-def links_of(steps: Sequence[Step], knobs: Mapping[str, Mapping[str, str]], where: str = AT) -> LinksOverTime:
+def knobs_of(words: Iterable[str], hosts: Collection[str], where: str) -> dict[str, tuple[str, ...]]:
+    """Returns the knobs by their hosts, of words such as `LOSS` and `phone.RATE`. Raises ScenarioError."""
+    found: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        host, _, knob = word.rpartition(".")
+        host = host or CLIENT
+        if host not in hosts or knob not in CHANGING:
+            allowed = f"KNOB or HOST.KNOB, with a host of {', '.join(hosts)}, and a knob of {', '.join(CHANGING)}"
+            raise ScenarioError(where, word, allowed)
+        both = ("RATE", "RATE_UP", "DELAY", "DELAY_UP") if knob == LINK else (knob,)
+        found[host] = (*found.get(host, ()), *both)
+    return found
+
+
+def links_of(
+    steps: Sequence[Step],
+    knobs: Mapping[str, Mapping[str, str]],
+    where: str = AT,
+    changing: Mapping[str, Collection[str]] = MappingProxyType({}),
+) -> LinksOverTime:
     """Returns the links that the steps change. knobs: those at the beginning, by hosts, but for hosts without a link.
 
-    A host whose link keeps its values, whatever the steps say, is left out. Raises ScenarioError.
+    changing: knobs by hosts that may change although no step says so. A host whose link keeps its values, whatever the
+    steps say, is left out. Raises ScenarioError.
     """
     texts = {host: dict(of) for host, of in knobs.items()}
     found: dict[str, dict[int, Link]] = {host: {-1: way_from(of).link} for host, of in texts.items()}
@@ -426,17 +447,18 @@ def links_of(steps: Sequence[Step], knobs: Mapping[str, Mapping[str, str]], wher
             raise Unfit(f"{where} {step.shown}: {error}") from None
     first, later = {}, [dict[str, Link]() for _ in steps]
     for host, links in found.items():
-        if len({*links.values()}) == 1:
+        if len({*links.values()}) == 1 and host not in changing:
             continue
         if links[-1].rate_steps and len({(each.rate_bit_s, each.queue_packets) for each in links.values()}) > 1:
             given = knobs[host]["RATE_STEPS"]
             raise ScenarioError("RATE_STEPS", given, f"none with a RATE or QUEUE that changes by {where}")
         try:
-            first[host], *others = links_over_time([*links.values()])
+            made = links_over_time([*links.values()], parts_of(changing.get(host, ())))
         except LinkError as error:
             raise ScenarioError(error.knob, knobs[host].get(error.knob, ""), error.allowed) from None
-        check_cross(others[-1], way_from(knobs[host]).cross, knobs[host].get("CROSS", ""))
-        for number, link in zip([*links][1:], others, strict=True):
+        first[host] = made[0]
+        check_cross(made[-1], way_from(knobs[host]).cross, knobs[host].get("CROSS", ""))
+        for number, link in zip([*links][1:], made[1:], strict=True):
             later[number][host] = link
     return LinksOverTime(first=first, later=later)
 

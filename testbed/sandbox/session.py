@@ -103,8 +103,7 @@ def usable(request: RunRequest) -> tuple[str, str | None]:
 
 def _check_usable(where: str, spec: SandboxSpec) -> None:
     """Raises Unavailable if this machine cannot carry the spec out there."""
-    first, own = spec.links_over_time.first, spec.way.server.qdisc
-    links = [first.get(name, way.link) for name, way in spec.ways.items()]
+    links, own = [*spec.first_links.values()], spec.way.server.qdisc
     if where == GUEST:
         of_guests.check_machine(_MEMORY_MIB)
         of_guests.check_links(links, own, None, _MEMORY_MIB)
@@ -151,11 +150,49 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
         shutil.rmtree(files.path, ignore_errors=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Steered:
+    """A spec that a test carries out call by call (net.py). frames: what the programs have written so far.
+
+    talk: with the guest, which answers first when its hosts are there. listen: hears the programs. outcome: returns the
+    outcome, when the guest has ended.
+    """
+
+    spec: SandboxSpec
+    files: Files
+    talk: jobs.Conversation
+    frames: Sequence[OutputFrame]
+    listen: Callable[[], None]
+    outcome: Callable[[], Outcome]
+
+    def trace(self) -> PacketTrace | None:
+        """Returns the packets; None without a capture, or if the session was interrupted."""
+        return _trace(self.spec, self.files) if self.spec.traced and self.files.traced.exists() else None
+
+
+@contextmanager
+def steered(request: RunRequest, room: Path) -> Iterator[Steered]:
+    """Yields a session in a guest, which ends with it. Raises LabError."""
+    spec = _completed(request, GUEST)
+    files = Files(Path(tempfile.mkdtemp(dir=room)))
+    try:
+        spec.write(files)
+        frames: list[OutputFrame] = []
+        run = _Run(request, spec, files, frames.extend, None)
+        with run.conversation() as talk:
+            yield Steered(spec=spec, files=files, talk=talk, frames=frames, listen=run.listen, outcome=run.ended)
+    finally:
+        shutil.rmtree(files.path, ignore_errors=True)
+
+
 def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
     at_router = {name: files.router_trace(name) for name in spec.ways}
+    outcome = msgspec.convert(read_json(files.traced), Outcome)
+    if spec.steered:
+        spec = replace(spec, schedule=tuple((each.at_ns, each.event) for each in outcome.events))
     return PacketTrace(
         spec=spec,
-        outcome=msgspec.convert(read_json(files.traced), Outcome),
+        outcome=outcome,
         hosts={name: files.trace(name).read_bytes() for name in spec.numbers},
         routers={name: path.read_bytes() for name, path in at_router.items() if path.exists()},
     )
@@ -170,6 +207,8 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
     if isolated:
         if spec.terminal and not kernel.can_wait():
             raise Unavailable("a terminal", "this guest kernel cannot stand still", "use KERNEL=7.2, or add </dev/null")
+        if spec.steered and not kernel.can_wait():
+            raise Unavailable("session()", "this guest kernel cannot stand still", "use KERNEL=7.2")
         _check_folder(spec)
         _check_memory(request)
     else:
@@ -237,7 +276,7 @@ def _check_memory(request: RunRequest) -> None:
 def _programs(spec: SandboxSpec) -> Iterator[str]:
     """Yields the paths of the programs that are found in PATH."""
     further = (step.event.command for step in spec.steps if isinstance(step.event, Run))
-    for command in (spec.client, *spec.companions.values(), *further):
+    for command in filter(None, (spec.client, *spec.companions.values(), *further)):
         found = shutil.which(command[0], path=spec.environment.get("PATH"))
         if found and Path(found).is_absolute() and not Path(found).is_relative_to(spec.folder):
             yield found
@@ -260,10 +299,20 @@ class _Run:
         self._reader = OutputReader(self.files.said, [*self.spec.numbers])
 
     def outcome(self) -> Outcome:
+        jobs.run_all([self._task()], 1, self._progress, self.listen)
+        return self.ended()
+
+    def conversation(self) -> jobs.Conversation:
+        """Begins the job of a session."""
+        return jobs.Conversation(self._task())
+
+    def _task(self) -> jobs.Task:
         log = self.files.path / "console.log"
-        task = jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
-        jobs.run_all([task], 1, self._progress, self._listen)
-        self._listen()
+        return jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
+
+    def ended(self) -> Outcome:
+        """Returns the outcome of a job that has ended."""
+        self.listen()
         finish = self._finish
         assert finish is not None, "the job has ended"
         if self.files.outcome.exists():
@@ -285,6 +334,7 @@ class _Run:
             kind=None if self.request.fresh or self.terminal else settings.kind,
             further=partial(self._in_guest, guests.further),
             programs=frozenset(self.spec.programs),
+            hears=self.spec.steered,
         )
 
     def _guest(self) -> Guest:
@@ -312,16 +362,18 @@ class _Run:
     def _progress(self, _: str, step: str) -> None:
         if self.terminal:
             self.terminal.hear(step, self._scratch)
-        self._listen()
+        self.listen()
 
-    def _listen(self) -> None:
+    def listen(self) -> None:
+        """Hears what the programs have written."""
         self.hear(self._reader.read())
 
     def _overdue(self, wall_s: float) -> str | None:
         if wall_s <= self.request.wall_limit_s:
             return None
-        said = f"the client did not end within {self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
-        started = [command[0] for command in (self.spec.client, *self.spec.companions.values())]
+        limit = f"{self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
+        said = f"the calls took more than {limit}" if self.spec.steered else f"the client did not end within {limit}"
+        started = [command[0] for command in (self.spec.client, *self.spec.companions.values()) if command]
         busy = None if self._scratch is None else busy_program(self._scratch, started)
         return f"{said}; {busy} uses the processor all the time" if busy else said
 

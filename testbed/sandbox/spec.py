@@ -1,6 +1,8 @@
 """The spec of a sandbox: the programs, the link between them, and what else the process in the hosts must know."""
 
+import os
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -11,6 +13,9 @@ import msgspec
 
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
+from priolab.netem.link import Link
+from priolab.netem.shaper import lack_of
+from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.sandbox import schedule
 from priolab.testbed.sandbox.keystrokes import Size
 from priolab.testbed.sandbox.schedule import AT, HostEvent, LinksOverTime, Step, Verb, check, links_of, schedule_of
@@ -21,6 +26,15 @@ CLIENT, SERVER = schedule.CLIENT, "server"
 
 TASKS = "priolab.testbed.sandbox.task"
 """The module whose tasks the guests of sandboxes carry out."""
+
+Command = str | Sequence[str]
+"""A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
+
+
+def split(command: Command) -> tuple[str, ...]:
+    """Returns the argument list of a command."""
+    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
+
 
 _MOST_HOSTS = 16
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -70,6 +84,8 @@ class SandboxSpec:
     None for none. visible: paths of this machine that the programs see beside the system's folders; None for all.
     hidden: folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for
     as many as the kernel gives it. schedule: the events, each with its time in ns.
+    steered: True for a session, in which calls say what happens, and no client starts. changing: the knobs of links
+    that a session may change, by hosts, beside those for which a link is made anyway.
     """
 
     knobs: Mapping[str, str]
@@ -98,6 +114,8 @@ class SandboxSpec:
     hidden: tuple[str, ...] = ()
     open_files: tuple[int, int] | None = None
     schedule: tuple[tuple[int, str], ...] = ()
+    steered: bool = False
+    changing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def steps(self) -> Sequence[Step]:
@@ -107,7 +125,8 @@ class SandboxSpec:
     @cached_property
     def links_over_time(self) -> LinksOverTime:
         """The links that the schedule changes. Raises ScenarioError."""
-        return links_of(self.steps, {name: self.texts(name) for name in (CLIENT, *self.links)})
+        knobs = {name: self.texts(name) for name in (CLIENT, *self.links)}
+        return links_of(self.steps, knobs, changing=self.changing)
 
     def scheduled(self, given: Iterable[tuple[str, str]], bare: Mapping[str, str], where: str = AT) -> Self:
         """Returns the spec with a schedule. given: times and events. bare: the knobs of a link that does nothing.
@@ -139,6 +158,19 @@ class SandboxSpec:
     def ways(self) -> Mapping[str, Way]:
         """The ways of all links, by the names of their hosts."""
         return {CLIENT: self.way, **{name: way_from(knobs) for name, knobs in self.links.items()}}
+
+    @cached_property
+    def first_links(self) -> Mapping[str, Link]:
+        """The links as they are made, by the names of their hosts."""
+        return {name: self.links_over_time.first.get(name, way.link) for name, way in self.ways.items()}
+
+    def changes(self, name: str) -> bool:
+        """True if the link of a host may get other values: by the schedule, or in a session by what needs no part more.
+
+        The ferry makes a link that may change with all parts.
+        """
+        in_session = self.steered and lack_of(Shaper.NETEM, self.first_links[name]) is None
+        return in_session or name in self.links_over_time.first
 
     def texts(self, name: str) -> Mapping[str, str]:
         """Returns the knobs of the link of a host."""
@@ -228,6 +260,10 @@ class Files:
     def router_trace(self, host: str) -> Path:
         """Returns the beginnings of the packets between the router and a host's link, a pcap file."""
         return self.path / f"{host}.router-trace"
+
+    def call(self, number: int) -> Path:
+        """Returns a call of a session (calls.py)."""
+        return self.path / f"call-{number}.json"
 
     @property
     def samples(self) -> Path:

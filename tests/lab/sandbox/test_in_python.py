@@ -105,16 +105,16 @@ def test_a_new_guest_repeats(here: Path) -> None:
 
 
 def test_the_fixture(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guide's conftest.py and test pass, in the folder of the test; a project without the line has no fixture."""
+    """The guide's conftest.py and tests pass, in the folder of the test; a project without the line has no fixture."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHES))
     guide = (ROOT / "docs/guide/sandbox.md").read_text()
-    conftest, test = (block.partition("\n```")[0] for block in guide.split("```python\n")[2:4])
+    _, conftest, test, _, steering = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
     pytester.makeconftest(conftest)
-    pytester.makepyfile(test_it=test)
+    pytester.makepyfile(test_it=f"{test}\n\n{steering}")
     options = ("-p", "no:cacheprovider", "-p", "no:xdist")
-    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=2)
     pytester.makeconftest("")
-    pytester.runpytest_subprocess(*options).assert_outcomes(errors=1)
+    pytester.runpytest_subprocess(*options).assert_outcomes(errors=2)
 
 
 _FAILURES = """
@@ -125,6 +125,11 @@ def test_code(sandbox):
 
 def test_server(sandbox):
     sandbox(server="sh -c 'echo broken; exit 7'").run("true")
+
+def test_session(sandbox):
+    with sandbox(DELAY="20ms").session() as net:
+        net.until(net.host("client").start("echo steered").ends)
+        assert net.now < 0
 
 def test_fine(sandbox):
     sandbox().run("echo never shown").check()
@@ -137,7 +142,7 @@ def test_a_failure_in_pytest(pytester: pytest.Pytester, monkeypatch: pytest.Monk
     pytester.makeconftest('pytest_plugins = ["priolab.testbed.sandbox.pytest_plugin"]')
     pytester.makepyfile(test_it=_FAILURES.format(python=sys.executable))
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:xdist")
-    done.assert_outcomes(passed=1, failed=2)
+    done.assert_outcomes(passed=1, failed=3)
     done.stdout.fnmatch_lines(
         [
             "*ClientFailed: the client ended with exit code 3: no luck",
@@ -150,6 +155,10 @@ def test_a_failure_in_pytest(pytester: pytest.Pytester, monkeypatch: pytest.Monk
             "to repeat it: priolab sandbox SEED=1 --server *",
             "Result: not ended (server) after *",
             "server| broken",
+            "* sandbox *",
+            "to repeat it: the test's session; the same calls give the same",
+            "Result: ended after *",
+            "client| steered",
         ]
     )
     assert "never shown" not in done.stdout.str()
@@ -173,7 +182,7 @@ def test_the_guides_example(here: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """The guide's program in Python runs as it is."""
     guide = (ROOT / "docs/guide/sandbox.md").read_text()
     monkeypatch.chdir(here)
-    example, _, _, packets = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
+    example, _, _, packets, _ = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
     exec(example, {})
     exec(packets, {"Sandbox": Sandbox})
     assert (here / "page.svg").read_text().startswith("<svg ")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priolab.netem import shaper
-from priolab.netem.later_links import links_over_time
+from priolab.netem.later_links import links_over_time, parts_of
 from priolab.netem.link import Link, Part
 from priolab.netem.shaper_kind import Shaper
 
@@ -92,3 +92,23 @@ def test_a_later_link_survives_json(links: list[Link]) -> None:
     """A ferry gets later links as JSON."""
     for link in links_over_time(links):
         assert Link.from_document(link.as_document()) == link
+
+
+@pytest.mark.parametrize(
+    ("knobs", "others"),
+    [(["LOSS"], 0), (["DELAY_UP", "LOSS_UP"], 0), (["MTU"], 0), (["RATE"], 1), (["REORDER_UP"], 1)],
+)
+def test_parts_that_are_declared(knobs: list[str], others: int) -> None:
+    """A link with a delay line has no other parts for losses; for a rate or for packets that overtake it has."""
+    slow = Link(rate_bit_s=None, delay_ns=10**6)
+    (declared,) = links_over_time([slow], parts_of(knobs))
+    assert shaper.are_alike(slow, declared) is (others == 0)
+    later = Link(rate_bit_s=10**6, delay_ns=10**6)
+    assert shaper.are_alike(links_over_time([slow, later])[0], declared) is (knobs == ["RATE"])
+
+
+def test_parts_of_the_ferry() -> None:
+    """A link whose queue netem can count in bytes only without a rate that changes is another one with such a rate."""
+    first = Link(rate_bit_s=10**6, delay_ns=0, queue_packets=20, queue_bytes=30_720)
+    assert not shaper.are_alike(first, *links_over_time([first], parts_of(["RATE"])))
+    assert shaper.are_alike(first, *links_over_time([first], parts_of(["QUEUE"])))
