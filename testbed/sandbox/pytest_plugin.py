@@ -44,11 +44,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 def _told(result: "Result") -> str:
     """Returns a command that repeats a run, how it ended, and the last lines of each host."""
-    hosts = dict.fromkeys(frame.place for frame in result.frames)
-    lines = [f"to repeat it: {result.command}", *repr(result).splitlines()[:1]]
-    for host in hosts:
-        lines += [f"{host}| {line}" for line in result.last_lines(host, _LINES).splitlines()]
-    return "\n".join(lines)
+    from priolab.testbed.sandbox.output_log import last_lines_of_all
+
+    ended, _ = repr(result).splitlines()
+    return "\n".join([f"to repeat it: {result.command}", ended, *last_lines_of_all(result.frames, _LINES)])
 
 
 @pytest.fixture
