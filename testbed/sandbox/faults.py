@@ -220,6 +220,8 @@ def _of_verb(word: str, spec: SandboxSpec, where: str) -> Iterator[_Variant]:
         if name not in spec.numbers and name != "to":
             raise ScenarioError(where, word, f"the hosts {', '.join(spec.numbers)}")
     beside = [*spec.companions]
+    if not names and not beside:
+        raise ScenarioError(where, word, f"faults with their hosts, as none but {CLIENT} has a command")
     if verb in _PAIRS and (not names or len({*names} - {"to"}) == 2):
         hosts = [CLIENT, *beside]
         pairs = [names] if names else [[one, other] for at, one in enumerate(hosts) for other in hosts[at + 1 :]]
@@ -229,8 +231,6 @@ def _of_verb(word: str, spec: SandboxSpec, where: str) -> Iterator[_Variant]:
             )
     elif verb in _HOSTS and len(names) <= 1:
         begin, end = _HOSTS[verb]
-        if not names and not beside:
-            raise ScenarioError(where, word, f"{verb} HOST; no host beside the client has a command")
         for host in names or beside:
             subject = verb if verb == Verb.DOWN else "programs"
             yield _fixed(f"{begin} {host}", f"{end} {host}", {subject, host})

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from priolab.common.errors import StepFailed
+from priolab.common.errors import ScenarioError, StepFailed
+from priolab.testbed.option_values import SEED_WORD, value_of
 from priolab.testbed.sandbox import knobs, session
 from priolab.testbed.sandbox.faults import FAULTS, Fault, Faults, Schedule, schedule_of_faults
 from priolab.testbed.sandbox.outcome import Ending, Outcome
@@ -21,7 +22,23 @@ from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.shrinking import shrunk
 from priolab.testbed.sandbox.spec import SandboxSpec
 
+_MOST_JOBS = 64
 _NO_RUNS = (Ending.FAILED, Ending.NOT_STARTED, Ending.NOT_FOUND)
+
+
+def check_seeds(where: str, seeds: Sequence[int]) -> None:
+    """Checks seeds. where: what has them, for the error. Raises ScenarioError."""
+    if not isinstance(seeds, Sequence):
+        raise ScenarioError(where, f"{seeds}", "a sequence, such as range(1, 1001)")
+    for seed in (min(seeds), max(seeds)) if seeds else ():
+        value_of(where, f"{seed}", SEED_WORD)
+
+
+def jobs_of(where: str, text: str) -> int:
+    """Returns how many runs are carried out at once. Raises ScenarioError."""
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_JOBS:
+        return int(text)
+    raise ScenarioError(where, text, f"1 to {_MOST_JOBS}")
 
 
 @dataclass(frozen=True, kw_only=True)

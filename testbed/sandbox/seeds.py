@@ -19,11 +19,10 @@ from priolab.testbed.sandbox.faults import FAULTS, Budget, Faults
 from priolab.testbed.sandbox.outcome import Ending, exit_code_of
 from priolab.testbed.sandbox.output_log import last_lines_of_all
 from priolab.testbed.sandbox.repetition import Repetition
-from priolab.testbed.sandbox.seed_search import Failure, SeedSearch, TrialRun
+from priolab.testbed.sandbox.seed_search import Failure, SeedSearch, TrialRun, jobs_of
 from priolab.testbed.sandbox.spec import SandboxSpec
 
 SEEDS, JOBS = "--seeds", "--jobs"
-_MOST_JOBS = 64
 _LINES = 5
 _ASIDE_S = 60.0
 _RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
@@ -91,7 +90,7 @@ def search(
     if request.fabric == session.NAMESPACES:
         raise ScenarioError(knobs.FABRIC, request.fabric, f"{session.GUEST} with {SEEDS}: elsewhere no run repeats")
     faults = None if options.faults is None else Faults.parse(options.faults, request.spec)
-    jobs = _jobs(options.jobs)
+    jobs = jobs_of(JOBS, options.jobs or f"{len(os.sched_getaffinity(0))}")
     request = replace(request, fabric=session.GUEST)
     session.usable(request)
     progress = _Progress(seeds)
@@ -160,14 +159,6 @@ def _tell(failure: Failure, expectations: Sequence[Expectation], complain: Calla
     for line in last_lines_of_all(run.frames, _LINES):
         _aside(line)
     _aside("to repeat it:")
-
-
-def _jobs(text: str | None) -> int:
-    if text is None:
-        return min(_MOST_JOBS, len(os.sched_getaffinity(0)))
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_JOBS:
-        return int(text)
-    raise ScenarioError(JOBS, text, f"1 to {_MOST_JOBS}")
 
 
 def _shown(seeds: Sequence[int]) -> str:
