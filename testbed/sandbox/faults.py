@@ -150,8 +150,10 @@ class Faults:
         for _ in range(choose(1, self.budget.faults)):
             kind = self.kinds[choose(0, len(self.kinds) - 1)]
             fault = self._placed(kind[choose(0, len(kind) - 1)](choose), choose)
-            if self.possible([*faults, fault]):
+            if not any(fault.overlaps(each) for each in faults):
                 faults.append(fault)
+        while not self._can_happen(faults):  # not the first alone, as `parse` has seen
+            faults.pop()
         return tuple(faults)
 
     def drawn(self, seed: int) -> tuple[Fault, ...]:
@@ -174,9 +176,11 @@ class Faults:
         )
 
     def possible(self, faults: Sequence[Fault]) -> bool:
-        """Returns False for faults that cannot happen together, such as a mean burst that is too short for a loss."""
-        if any(one.overlaps(other) for one, other in combinations(faults, 2)):
-            return False
+        """Returns False for faults that cannot happen together."""
+        return not any(one.overlaps(other) for one, other in combinations(faults, 2)) and self._can_happen(faults)
+
+    def _can_happen(self, faults: Iterable[Fault]) -> bool:
+        """Returns False for events that are refused, such as a mean burst that is too short for a loss."""
         try:
             self.scheduled(faults)
         except ScenarioError:

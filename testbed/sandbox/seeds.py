@@ -71,9 +71,10 @@ def check_options(options: argparse.Namespace) -> None:
             raise ScenarioError(JOBS, options.jobs, f"none without {SEEDS}")
         return
     for name in _OF_ONE_RUN:
-        if getattr(options, name):
+        if given := getattr(options, name):
             option = f"--{name.replace('_', '-')}"
-            raise ScenarioError(option, "", f"none beside {SEEDS}; the command that it prints takes {option}")
+            text = "" if given is True else f"{given}"
+            raise ScenarioError(option, text, f"none beside {SEEDS}; the command that it prints takes {option}")
 
 
 def search(
@@ -106,9 +107,10 @@ def search(
         )
         try:
             failure = found.find(seeds)
-        except BaseException:
+        except BaseException as error:
             progress.end()
-            progress.tell_rest()
+            if not isinstance(error, Exception):  # Ctrl-C and its kin
+                progress.tell_rest()
             raise
     progress.end()
     for seed in found.unrepeated:
@@ -154,8 +156,8 @@ def _tell(failure: Failure, expectations: Sequence[Expectation], complain: Calla
     complain(f"seed {run.trial.seed} fails: {'; '.join(reasons)}")
     _aside(f"{rate}")
     if failure.drawn:
-        further = f"{failure.further} further runs"
-        _aside(f"of {len(failure.drawn)} faults that it draws {len(failure.left)} are left after {further}")
+        left = f"{len(failure.left)} {'is' if len(failure.left) == 1 else 'are'} left"
+        _aside(f"faults: it draws {len(failure.drawn)}, of which {left} after {failure.further} further runs")
     for line in last_lines_of_all(run.frames, _LINES):
         _aside(line)
     _aside("to repeat it:")

@@ -85,9 +85,9 @@ def _shorter(faults: tuple[Fault, ...]) -> Iterator[tuple[Fault, ...]]:
 
 
 def _rounder(faults: tuple[Fault, ...]) -> Iterator[tuple[Fault, ...]]:
-    """Yields for each fault rounder times at which it begins, and rounder lengths, the roundest first."""
+    """Yields for each fault rounder times at which it begins, 0 before all others, and rounder lengths."""
     for at, fault in enumerate(faults):
-        for step_ms in _ROUND_MS:
+        for step_ms in (fault.at_ms + 1, *_ROUND_MS):
             if fault.at_ms % step_ms:
                 yield _with(faults, at, replace(fault, at_ms=fault.at_ms - fault.at_ms % step_ms))
             if step_ms < fault.length_ms and fault.length_ms % step_ms:
