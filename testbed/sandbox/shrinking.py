@@ -31,9 +31,12 @@ def shrunk(
     simplest = tuple(faults)
     while True:
         before = simplest
-        for simpler in (_fewer, _shorter, _rounder):
-            while (found := tries.first(simpler(simplest))) is not None:
-                simplest = found
+        while (found := tries.first(_fewer(simplest))) is not None:
+            simplest = found
+        for at in range(len(simplest)):
+            simplest = _with_shorter(simplest, at, tries)
+        while (found := tries.first(_rounder(simplest))) is not None:
+            simplest = found
         if simplest == before or tries.left == 0:
             return simplest
 
@@ -76,12 +79,17 @@ def _fewer(faults: tuple[Fault, ...]) -> Iterator[tuple[Fault, ...]]:
         yield from (faults[:at] + faults[at + 1 :] for at in range(len(faults)))
 
 
-def _shorter(faults: tuple[Fault, ...]) -> Iterator[tuple[Fault, ...]]:
-    """Yields for each fault all shorter lengths that are round, the shortest first."""
-    for at, fault in enumerate(faults):
-        for length_ms in _LENGTHS_MS:
-            if length_ms < fault.length_ms:
-                yield _with(faults, at, replace(fault, length_ms=length_ms))
+def _with_shorter(faults: tuple[Fault, ...], at: int, tries: _Tries) -> tuple[Fault, ...]:
+    """Returns the faults, one of them with a shorter length that is round, found by halving the range."""
+    lengths_ms = [each for each in _LENGTHS_MS if each < faults[at].length_ms]
+    while lengths_ms:
+        middle = len(lengths_ms) // 2
+        shorter = _with(faults, at, replace(faults[at], length_ms=lengths_ms[middle]))
+        if tries.first(iter([shorter])) is None:
+            lengths_ms = lengths_ms[middle + 1 :]
+        else:
+            faults, lengths_ms = shorter, lengths_ms[:middle]
+    return faults
 
 
 def _rounder(faults: tuple[Fault, ...]) -> Iterator[tuple[Fault, ...]]:

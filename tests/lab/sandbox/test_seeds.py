@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("guest")
 
 _ELECTION = ROOT / "docs/examples/sandbox"
 _PRIOLAB = (sys.executable, "-m", "priolab.experiments")
+_PYTHON = f"{sys.executable} -I -S"
 _CACHES = cache_folder().parent
 
 # The client fails if three of its ten datagrams in a row do not come back, as a bug would have it.
@@ -59,21 +60,9 @@ def _command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def _words_of_election(bug: str) -> list[str]:
-    hosts = [("--host", name, f"python3 -I -S election.py serve {name} {bug}") for name in "abc"]
-    links = [f"{name}.DELAY=5ms" for name in "abc"]
-    return [*links, "--wait-port", "none", *(word for host in hosts for word in host)]
-
-
-_WATCH = ("--", "python3", "-I", "-S", "election.py", "watch", "3")
-_FAULTS = ("--faults", "down, within<=2s, length<=1s")
-
-
 def test_a_planted_bug_is_found() -> None:
     """A voter that forgets its vote makes two leaders: a few seeds find it, and one cut of one host is left."""
-    found = _command(
-        _ELECTION, "sandbox", "--seeds", "18..25", "--jobs", "2", *_FAULTS, *_words_of_election("forget"), *_WATCH
-    )
+    found = _command(_ELECTION, "sandbox", "election.toml", "--seeds", "18..25", "--jobs", "2")
     assert found.returncode == 1, found.stderr
     assert re.match(r"(priolab: )?seed 18 fails: the client exits 1\n\d of 8 seeds tried in ", found.stderr)
     assert "faults: it draws 4, of which 1 is left after" in found.stderr
@@ -89,8 +78,8 @@ def test_a_planted_bug_is_found() -> None:
 
 def test_a_search_in_python(here: Path) -> None:
     """The first seed that fails does not depend on how many runs are side by side; an invariant may look at packets."""
-    with Sandbox(server=f"{sys.executable} patient.py serve", folder=here, DELAY="10ms") as sandbox:
-        client = [sys.executable, "patient.py", "talk"]
+    with Sandbox(server=f"{_PYTHON} patient.py serve", folder=here, DELAY="10ms") as sandbox:
+        client = f"{_PYTHON} patient.py talk"
         faults = "hold, stop server, LOSS<=5%, faults<=2, length<=2s, within<=1s"
         one, two = (
             sandbox.search(
@@ -121,7 +110,7 @@ def test_a_search_in_python(here: Path) -> None:
 
 def test_no_seed_fails(here: Path) -> None:
     """The search says how many it has tried, and how many a minute; hosts' words are expected as in one run."""
-    words = ("--server", f"{sys.executable} patient.py serve", "--", sys.executable, "patient.py", "talk")
+    words = ("--server", f"{_PYTHON} patient.py serve", "--", *_PYTHON.split(), "patient.py", "talk")
     fine = _command(here, "sandbox", "--seeds", "1..4", "--expect", "client prints done", *words)
     assert fine.returncode == 0, fine.stderr
     assert re.search(r"no seed of 1\.\.4 fails: 4 of 4 seeds tried in [\d.]+ s, \d+ a minute\n$", fine.stderr)
@@ -136,7 +125,7 @@ def test_no_seed_fails(here: Path) -> None:
 
 def test_ctrl_c_ends_at_once(here: Path) -> None:
     """An interrupted search says how far it came and how to go on, and leaves nothing."""
-    words = ("--server", f"{sys.executable} patient.py serve", "--", sys.executable, "patient.py", "talk")
+    words = ("--server", f"{_PYTHON} patient.py serve", "--", *_PYTHON.split(), "patient.py", "talk")
     search = subprocess.Popen(
         [*_PRIOLAB, "sandbox", "--seeds", "1..1000", "--jobs", "1", *words],
         cwd=here,
@@ -157,8 +146,8 @@ _TESTS = """
 import sys
 import pytest
 
-SERVE = f"{sys.executable} patient.py serve"
-TALK = [sys.executable, "patient.py", "talk"]
+SERVE = f"{sys.executable} -I -S patient.py serve"
+TALK = f"{sys.executable} -I -S patient.py talk"
 
 @pytest.mark.seeds(range(SEEDS), faults="hold, faults<=1, length<=1s, within<=1s")
 def test_it(sandbox):
