@@ -4,7 +4,8 @@ Rules:
 1. Runs begin in the order of seeds. When one fails, no further one begins, and of those that fail the first counts. So
    the seed that is found does not depend on how many runs are carried out side by side.
 2. Guests are kept from run to run. What is found fails in a new guest, too, as that of a command is.
-3. What the lab or the machine lacks is no failure of a run: it ends the search.
+3. What the lab or the machine lacks is no failure of a run: it ends the search. A run that has used up --wall-limit
+   fails, but is neither made simpler nor repeated.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -124,6 +125,8 @@ class SeedSearch:
         drawn = self._faults(seed)
         self._further = 0
         simplest = run
+        if run.outcome.ending is Ending.WALL_LIMIT:  # which took long, and follows from the machine
+            return Failure(run=run, drawn=drawn, left=drawn)
 
         def first_failing(candidates: Sequence[Sequence[Fault]]) -> int | None:
             nonlocal simplest

@@ -211,7 +211,7 @@ def test_what_is_left_fails(data: st.DataObject) -> None:
 
 def test_only_what_can_happen_is_tried() -> None:
     """A shorter or earlier fault does not run into another one."""
-    tried = []
+    tried: list[Sequence[Fault]] = []
 
     def first_failing(candidates: Sequence[Sequence[Fault]]) -> int | None:
         tried.extend(candidates)
