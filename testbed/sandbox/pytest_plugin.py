@@ -102,7 +102,8 @@ def sandbox(_sandbox_guests: None, request: pytest.FixtureRequest) -> "Iterator[
 
         def make(**parameters: Any) -> Sandbox:
             given = {"folder": Path(request.path).parent, **parameters}
-            if attempt := request.node.stash.get(_ATTEMPT, None):
+            attempt: Attempt | None = request.node.stash.get(_ATTEMPT, None)
+            if attempt is not None:
                 return attempt.make(given)
             made = stack.enter_context(Sandbox(**given))
             request.node.stash.setdefault(_MADE, []).append(made)

@@ -263,7 +263,7 @@ def test_bad_input_in_python() -> None:
             ({"seeds": [1], "samples": "x"}, "search(samples=...): the parameter is samples of run()"),
         ):
             with pytest.raises(LabError) as error:
-                sandbox.search("ask", **given)  # type: ignore[arg-type]
+                sandbox.search("ask", **given)
             assert str(error.value).startswith(said)
 
 
