@@ -118,7 +118,7 @@ def test_no_seed_fails(here: Path) -> None:
     assert never.returncode == 1
     assert "seed 5 fails: expected: client never prints 'done', but it did in its line 1" in never.stderr
     assert "--never 'client prints done'" in never.stdout
-    lack = _command(here, "sandbox", "--seeds", "5..8", "--", "nothing-of-this-name")
+    lack = _command(here, "sandbox", "--seeds", "5..8", "--jobs", "1", "--", "nothing-of-this-name")
     assert lack.returncode == 1
     assert "seed 5: the client's program nothing-of-this-name is not found" in lack.stderr
 
@@ -149,7 +149,7 @@ import pytest
 SERVE = f"{sys.executable} -I -S patient.py serve"
 TALK = f"{sys.executable} -I -S patient.py talk"
 
-@pytest.mark.seeds(range(SEEDS), faults="hold, faults<=1, length<=1s, within<=1s")
+@pytest.mark.seeds(range(SEEDS), faults="hold, faults<=1, length<=1s, within<=0s")
 def test_it(sandbox):
     sandbox(server=SERVE, DELAY="10ms").run(TALK).check()
 
