@@ -375,7 +375,7 @@ class Sandbox:
         seeds: such as range(1, 1001). faults: events that each seed draws (`--faults`); those of the run that is
         returned are fewer and shorter ones with which it still fails in the same way. fails: returns a true value, or
         raises AssertionError, for the result of a run that fails. A run whose client does not end fails anyway. jobs:
-        how many runs are carried out at once; of more than four, some start a guest each. The others are those of run().
+        how many runs at once; of more than four, some start a guest each. The others are those of run().
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
         room = self._entered("search")
