@@ -3,6 +3,7 @@
 from priolab.testbed import (
     AsyncNet,
     ClientFailed,
+    FailingSeed,
     Host,
     Loss,
     Net,
@@ -16,6 +17,7 @@ from priolab.testbed import (
 __all__ = [
     "AsyncNet",
     "ClientFailed",
+    "FailingSeed",
     "Host",
     "Loss",
     "Net",

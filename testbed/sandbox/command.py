@@ -18,13 +18,12 @@ from typing import Protocol
 
 from priolab.common.documents import check_document
 from priolab.common.errors import ScenarioError, StepFailed
-from priolab.common.exit_codes import signalled
 from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
-from priolab.testbed.sandbox import knobs, report, session, terminal, timeline
+from priolab.testbed.sandbox import knobs, report, seeds, session, terminal, timeline
 from priolab.testbed.sandbox.expectations import EXPECT, NEVER, Expectation, Verdict
 from priolab.testbed.sandbox.link_table import with_tables
-from priolab.testbed.sandbox.outcome import EXIT_CODES, Ending, Outcome
+from priolab.testbed.sandbox.outcome import Ending, exit_code_of
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.sandbox_file import SUFFIX, take_file
@@ -126,6 +125,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
             if option == EXPECT
             else f"fail if this happens, such as {what}; may be given several times",
         )
+    seeds.add_options(parser)
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
     parser.add_argument("--both", action="store_true", help="print the output of all, each line with its host")
     parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
@@ -154,8 +154,12 @@ class Screen(Protocol):
 
 def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
+    seeds.check_options(options)
     request = request_of(options)
-    verdict = Verdict(_expectations(options, request.spec.numbers))
+    expectations = _expectations(options, request.spec.numbers)
+    if options.seeds is not None:
+        return seeds.search(options, request, expectations, shown.complain)
+    verdict = Verdict(expectations)
     for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
@@ -198,7 +202,7 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
         _aside(f"hint: {hint}")
     if outcome.reason is not None:
         shown.complain(outcome.reason)
-    code = code_of(outcome)
+    code = exit_code_of(outcome)
     if outcome.ending is not Ending.ENDED:
         return code
     for lack in verdict.lacks(code):
@@ -217,13 +221,6 @@ def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def code_of(outcome: Outcome) -> int:
-    """Returns the exit code of `priolab sandbox`."""
-    if outcome.ending is not Ending.ENDED or outcome.code is None:
-        return EXIT_CODES[outcome.ending]
-    return outcome.code if outcome.code >= 0 else signalled(-outcome.code)
-
-
 def request_of(options: argparse.Namespace) -> session.RunRequest:
     """Returns what the options ask for. Reads a file among the words, and standard input. Raises ScenarioError."""
     of_file = take_file(options)
@@ -236,7 +233,8 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
     for name, of_link in links.items():
         knobs.check_link(name, of_link, [SERVER, *hosts])
     waits = dict(_wait(word, hosts) for word in options.wait_port)
-    size = terminal.window() if terminal.is_here() and not options.both else None
+    is_steered = terminal.is_here() and not options.both and options.seeds is None
+    size = terminal.window() if is_steered else None
     usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
     spec = SandboxSpec(
         knobs=knobs.of_way(given),
@@ -258,6 +256,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         terminal=size,
         visible=session.visible(options.read),
     ).scheduled(with_tables(options.at), knobs.of_way({}))
+    spec = spec if options.seeds is not None else seeds.with_faults(spec, options.faults)
     return session.RunRequest(
         spec=spec,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),

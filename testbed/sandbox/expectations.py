@@ -67,10 +67,15 @@ class Verdict:
             self._printed[frame.place] = self._printed.get(frame.place, b"") + frame.data
 
     def lacks(self, code: int) -> Iterator[str]:
-        """Yields what is not as expected. code: the client's exit code."""
+        """Yields what is not as expected, in words. code: the client's exit code."""
+        for _, lack in self.failing(code):
+            yield f"expected: {lack}"
+
+    def failing(self, code: int) -> Iterator[tuple[Expectation, str]]:
+        """Yields the expectations that do not hold, with what is so instead. code: the client's exit code."""
         for each in self._expectations:
             if (lack := each.lack(code, self._printed.get(each.host, b""))) is not None:
-                yield f"expected: {lack}"
+                yield each, lack
 
     def code(self, code: int) -> int:
         """Returns the exit code of `priolab sandbox`. code: the client's.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from priolab.common.exit_codes import ExitCode
+from priolab.common.exit_codes import ExitCode, signalled
 
 
 class Ending(StrEnum):
@@ -146,3 +146,10 @@ class Outcome:
     queue_bytes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     events: Sequence[Happened] = ()
     hints: Sequence[str] = ()
+
+
+def exit_code_of(outcome: Outcome) -> int:
+    """Returns the exit code of `priolab sandbox` for a run, whatever was expected of it."""
+    if outcome.ending is not Ending.ENDED or outcome.code is None:
+        return EXIT_CODES[outcome.ending]
+    return outcome.code if outcome.code >= 0 else signalled(-outcome.code)

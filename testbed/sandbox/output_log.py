@@ -6,7 +6,7 @@ A guest keeps what was written to a file of this machine until it is told to pas
 import ctypes
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -15,6 +15,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _WRITE_NOW = 7  # SYNC_FILE_RANGE_WAIT_BEFORE, _WRITE and _WAIT_AFTER, <linux/fs.h>: without syncing a disk
 _HEAD = struct.Struct("=QBII")
 _STREAMS = ("out", "err")
+_LONGEST_LINE = 300
+"""The most letters of a line that is shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,19 @@ class OutputFrame:
     stream: str
     data: bytes
     program: int = 0
+
+
+def last_lines(frames: Iterable[OutputFrame], place: str, count: int) -> Sequence[str]:
+    """Returns the last lines that a host's programs wrote, to either stream, without empty ones."""
+    text = b"".join(each.data for each in frames if each.place == place).decode(errors="replace")
+    return [line[:_LONGEST_LINE] for line in text.splitlines() if line.strip()][-count:]
+
+
+def last_lines_of_all(frames: Sequence[OutputFrame], count: int) -> Iterator[str]:
+    """Yields the last lines of each host, each after its name."""
+    for place in dict.fromkeys(frame.place for frame in frames):
+        for line in last_lines(frames, place, count):
+            yield f"{place}| {line}"
 
 
 class OutputWriter:

@@ -1,7 +1,7 @@
 """The command that repeats a run of a Sandbox in Python. Pure."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,8 @@ _MOST_STDIN_BYTES = 1000
 @dataclass(frozen=True, kw_only=True)
 class Repetition:
     """What a run was asked for. given: the knobs of the client's link, and others without a host. links: those of the
-    links of other hosts. memory: `--memory`; None for the usual. stdin: the client's standard input.
+    links of other hosts. memory, wall_limit: the options; None for the usual. stdin: the client's standard input.
+    expectations: the options of each, and its words.
     """
 
     spec: SandboxSpec
@@ -23,6 +24,8 @@ class Repetition:
     links: Mapping[str, Mapping[str, str]]
     memory: str | None = None
     stdin: bytes = b""
+    wall_limit: str | None = None
+    expectations: Sequence[tuple[str, str]] = ()
 
     @property
     def command(self) -> str:
@@ -58,8 +61,9 @@ class Repetition:
             yield from (AT, f"{seconds(at_ns)}s", event)
         if spec.limit_ns != round(knobs.LIMIT_S * 10**9):
             yield from ("--limit", f"{seconds(spec.limit_ns)}s")
-        if self.memory is not None:
-            yield from ("--memory", self.memory)
+        for option, text in (("--memory", self.memory), ("--wall-limit", self.wall_limit), *self.expectations):
+            if text is not None:
+                yield from (option, text)
         for word, is_given in (("--ipv6", spec.ipv6), ("--scratch", spec.scratch), ("--scheduler=default", spec.fair)):
             if is_given:
                 yield word

@@ -10,15 +10,13 @@ from priolab.common.documents import write_document
 from priolab.common.errors import ScenarioError, Unfit
 from priolab.testbed.sandbox import report
 from priolab.testbed.sandbox.outcome import Connection, Ending, Happened, Outcome
-from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.output_log import OutputFrame, last_lines
 from priolab.testbed.sandbox.packet import Loss, Packet
 from priolab.testbed.sandbox.packet_trace import PacketTrace, losses
 from priolab.testbed.sandbox.spec import CLIENT, SERVER
 from priolab.testbed.sandbox.timeline import Event, Timeline
 
 _NS = 10**9
-_LINE = 300
-"""The most letters of a line that is shown."""
 
 
 class ClientFailed(AssertionError):
@@ -144,8 +142,7 @@ class Result:
 
     def last_lines(self, host: str, count: int) -> str:
         """Returns the last lines that a host's program wrote, to either stream, without empty ones."""
-        lines = self.written(host, "out", "err").decode(errors="replace").splitlines()
-        return "\n".join([line[:_LINE] for line in lines if line.strip()][-count:])
+        return "\n".join(last_lines(self.frames, host, count))
 
     def check(self) -> Self:
         """Returns this result. Raises ClientFailed if the client's exit code is not 0."""

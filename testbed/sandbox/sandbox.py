@@ -7,9 +7,9 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
 from priolab.testbed.sandbox import knobs, session
+from priolab.testbed.sandbox.faults import Faults
 from priolab.testbed.sandbox.link_table import with_tables
 from priolab.testbed.sandbox.net import Session
 from priolab.testbed.sandbox.outcome import Ending, Outcome
@@ -27,6 +28,8 @@ from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.repetition import Repetition
 from priolab.testbed.sandbox.result import ClientFailed, Result
 from priolab.testbed.sandbox.schedule import knobs_of
+from priolab.testbed.sandbox.seed_search import SeedSearch, TrialRun, check_seeds, jobs_of
+from priolab.testbed.sandbox.session import RunRequest
 from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, Command, SandboxSpec, check_host, split
 
 
@@ -45,6 +48,22 @@ class Host:
 _NS = 10**9
 _SCHEDULE = "schedule"
 """The parameter that has events, for errors."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailingSeed:
+    """A run that fails, of those that a search has tried. schedule: the times and events that are left of its faults.
+
+    result: of the run, with the command that repeats it.
+    """
+
+    seed: int
+    schedule: Sequence[tuple[str, str]]
+    result: Result
+
+    def __repr__(self) -> str:
+        events = "; ".join(f"{at} {event}" for at, event in self.schedule) or "no event"
+        return f"FailingSeed: seed {self.seed} with {events}\nto repeat it: {self.result.command}"
 
 
 class Sandbox:
@@ -167,8 +186,7 @@ class Sandbox:
         changes: knobs that will change, such as `phone.RATE`, where a link needs a part for it from the beginning.
         capture, link: as for `run`. Raises LabError.
         """
-        if self._room is None:
-            raise StepFailed("sandbox", "session() needs `with`: with Sandbox(...) as sandbox: ...")
+        room = self._entered("session")
         if self._schedule:
             raise Unfit("session(): a Sandbox without a schedule; in a session net.happen(EVENT) makes an event happen")
         _check_names("session", link)
@@ -189,7 +207,7 @@ class Sandbox:
             changing=changing,
         )
         is_captured = self._capture if capture is None else capture
-        request = session.RunRequest(
+        request = RunRequest(
             spec=spec,
             fabric=session.GUEST if fabric == session.AUTO else fabric,
             wall_limit_s=self._wall_limit_s,
@@ -198,12 +216,17 @@ class Sandbox:
             traced=(lambda _: None) if is_captured else None,
         )
         session.usable(request)
-        return Session(session.steered(request, self._room), self._ended)
+        return Session(session.steered(request, room), self._ended)
 
     def _ended(self, outcome: Outcome, frames: Sequence[OutputFrame], trace: PacketTrace | None) -> Result:
         """Makes the result of a session."""
         self._last = Result(outcome=outcome, frames=frames, trace=trace)
         return self._last
+
+    def faults(self, words: str) -> Faults:
+        """Returns the faults that words such as "partition, LOSS<=30%" describe (`--faults`). Raises ScenarioError."""
+        own = with_tables(self._schedule, _SCHEDULE)
+        return Faults.parse(words, self._spec.scheduled(own, knobs.of_way({}), _SCHEDULE), "faults")
 
     def run(
         self,
@@ -224,49 +247,124 @@ class Sandbox:
         the sandbox.
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
-        if self._room is None:
-            raise StepFailed("sandbox", "run() needs `with`: with Sandbox(...) as sandbox: sandbox.run(...)")
-        _check_names("run", link)
-        given = layered(self._given, {name: str(value) for name, value in link.items()})
-        knobs.check(given)
-        spec = replace(
-            self._spec,
-            knobs=knobs.of_way(given),
-            seed=knobs.seed(given),
-            client=split(client),
-            interval_ns=None if samples is None else round(interval_s * _NS),
-        ).scheduled(with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE)
+        room = self._entered("run")
+        request, repetition = self._asked("run", client, stdin, schedule, link)
         traces: list[PacketTrace] = []
-        request = session.RunRequest(
+        request = replace(
+            request,
+            spec=replace(request.spec, interval_ns=None if samples is None else round(interval_s * _NS)),
+            capture=capture if isinstance(capture, Path) else None,
+            samples=samples,
+            traced=traces.append if capture or (capture is None and self._capture) else None,
+        )
+        where, _ = session.usable(request)
+        frames: list[OutputFrame] = []
+        outcome = session.carry_out(request, where, room, frames.extend)
+        trace = traces[0] if traces else None
+        self._last = Result(outcome=outcome, frames=frames, trace=trace, command=repetition.command)
+        if outcome.ending is not Ending.ENDED:
+            raise StepFailed("sandbox", "; ".join([outcome.reason or outcome.ending, *outcome.hints]))
+        return self._last
+
+    def search(
+        self,
+        client: Command,
+        *,
+        seeds: Sequence[int],
+        faults: str | None = None,
+        fails: Callable[[Result], object] = lambda result: result.code != 0,
+        jobs: int = 1,
+        stdin: bytes = b"",
+        capture: bool | None = None,
+        schedule: Iterable[tuple[str, str]] = (),
+        **link: str | int,
+    ) -> FailingSeed | None:
+        """Runs with one seed after the other until a run fails; returns it, None if none fails. Raises LabError.
+
+        seeds: such as range(1, 1001). faults: events that each seed draws (`--faults`); those of the run that is
+        returned are fewer and shorter ones with which it still fails in the same way. fails: returns a true value, or
+        raises AssertionError, for the result of a run that fails. A run whose client does not end fails anyway. jobs:
+        how many runs at once; of more than four, some start a guest each. The others are those of run().
+        """
+        __tracebackhide__ = True  # pytest shows the test's line and the error alone
+        room = self._entered("search")
+        check_seeds("seeds", seeds)
+        if knobs.SEED in link:
+            raise Unfit(f"search({knobs.SEED}=...): the parameter is seeds, such as seeds=range(1, 1001)")
+        request, repetition = self._asked("search", client, stdin, schedule, link)
+        if request.fabric == session.NAMESPACES:
+            raise ScenarioError("fabric", request.fabric, f"{session.GUEST} with search(): elsewhere no run repeats")
+        request = replace(request, fabric=session.GUEST)
+        session.usable(request)
+
+        def result_of(run: TrialRun) -> Result:
+            command = replace(repetition, spec=run.spec).command
+            return Result(outcome=run.outcome, frames=run.frames, trace=run.trace, command=command)
+
+        def way_to_fail(run: TrialRun) -> Hashable | None:
+            if run.outcome.ending is not Ending.ENDED:
+                return run.outcome.ending
+            try:
+                return "fails" if fails(result_of(run)) else None
+            except AssertionError:
+                return "fails"
+
+        found = SeedSearch(
+            request=request,
+            room=room,
+            judge=way_to_fail,
+            faults=None if faults is None else Faults.parse(faults, request.spec, "faults"),
+            traced=self._capture if capture is None else capture,
+            jobs=jobs_of("jobs", f"{jobs}"),
+        ).find(seeds)
+        if found is None:
+            return None
+        self._last = result_of(found.run)
+        return FailingSeed(seed=found.run.trial.seed, schedule=found.run.trial.schedule, result=self._last)
+
+    def _entered(self, name: str) -> Path:
+        """Returns the folder for the files of runs. Raises StepFailed outside of `with`."""
+        if self._room is None:
+            raise StepFailed("sandbox", f"{name}() needs `with`: with Sandbox(...) as sandbox: sandbox.{name}(...)")
+        return self._room
+
+    def _asked(
+        self,
+        name: str,
+        client: Command,
+        stdin: bytes,
+        schedule: Iterable[tuple[str, str]],
+        link: Mapping[str, str | int],
+    ) -> tuple[RunRequest, Repetition]:
+        """Returns what a call of this name asks for, and how a command asks for it. Raises ScenarioError."""
+        _check_names(name, link)
+        given = layered(self._given, {knob: str(value) for knob, value in link.items()})
+        knobs.check(given)
+        spec = replace(self._spec, knobs=knobs.of_way(given), seed=knobs.seed(given), client=split(client)).scheduled(
+            with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE
+        )
+        request = RunRequest(
             spec=spec,
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
             stdin=stdin,
             wall_limit_s=self._wall_limit_s,
             memory_mib=self._memory_mib,
-            capture=capture if isinstance(capture, Path) else None,
-            samples=samples,
             fresh=self._fresh,
-            traced=traces.append if capture or (capture is None and self._capture) else None,
         )
-        where, _ = session.usable(request)
-        frames: list[OutputFrame] = []
-        outcome = session.carry_out(request, where, self._room, frames.extend)
-        asked = Repetition(
+        repetition = Repetition(
             spec=spec,
             given=given,
-            links={name: each.link for name, each in {SERVER: self._server, **self._further}.items()},
+            links={host: each.link for host, each in {SERVER: self._server, **self._further}.items()},
             memory=self._memory,
             stdin=stdin,
         )
-        self._last = Result(outcome=outcome, frames=frames, trace=traces[0] if traces else None, command=asked.command)
-        if outcome.ending is not Ending.ENDED:
-            raise StepFailed("sandbox", "; ".join([outcome.reason or outcome.ending, *outcome.hints]))
-        return self._last
+        return request, repetition
 
 
 def _check_names(called: str, given: Iterable[str]) -> None:
     """Checks that what should be knobs are not parameters: of another name, or of the other call. Raises Unfit."""
-    parameters = {name: signature(call).parameters for name, call in (("Sandbox", Sandbox), ("run", Sandbox.run))}
+    calls: dict[str, Callable[..., object]] = {"Sandbox": Sandbox, "run": Sandbox.run, "search": Sandbox.search}
+    parameters = {name: signature(call).parameters for name, call in calls.items()}
     for name in given:
         for call, allowed in parameters.items():
             for meant in (name, f"{name}_s"):
@@ -282,4 +380,4 @@ def _links(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     return {name: knobs.of_way(host.link) for name, host in hosts.items() if host.link}
 
 
-__all__ = ["ClientFailed", "Command", "Host", "LabError", "Result", "Sandbox"]
+__all__ = ["ClientFailed", "Command", "FailingSeed", "Host", "LabError", "Result", "Sandbox"]

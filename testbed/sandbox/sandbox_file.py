@@ -39,6 +39,7 @@ class _SandboxFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     memory: str | None = None
     limit: str | None = None
     scheduler: Literal["fifo", "default"] | None = None
+    faults: str | None = None
 
 
 def take_file(options: argparse.Namespace) -> str:
@@ -70,6 +71,6 @@ def take_file(options: argparse.Namespace) -> str:
     for option in ("expect", "never", "wait_port", "set", "env", "read"):
         setattr(options, option, [*getattr(found, option), *getattr(options, option)])
     options.ipv6, options.scratch = options.ipv6 or found.ipv6, options.scratch or found.scratch
-    for option in ("memory", "limit", "scheduler"):
+    for option in ("memory", "limit", "scheduler", "faults"):
         setattr(options, option, getattr(options, option) or getattr(found, option))
     return commands[CLIENT]

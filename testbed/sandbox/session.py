@@ -185,6 +185,42 @@ def steered(request: RunRequest, room: Path) -> Iterator[Steered]:
         shutil.rmtree(files.path, ignore_errors=True)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A request among several. finished: called with the outcome, and with what the programs have written."""
+
+    request: RunRequest
+    finished: Callable[[Outcome, Sequence[OutputFrame]], None]
+
+
+def carry_out_all(orders: Iterable[Order], where: str, room: Path, side_by_side: int) -> None:
+    """Carries out orders, some of them side by side, and begins each in its turn. Raises LabError.
+
+    side_by_side: how many at once. Requests have no files for packets and samples, and no terminal.
+    """
+
+    def tasks() -> Iterator[jobs.Task]:
+        for order in orders:
+            spec = _completed(order.request, where)
+            files = Files(Path(tempfile.mkdtemp(dir=room)))
+            spec.write(files)
+            if order.request.stdin:
+                files.stdin.write_bytes(order.request.stdin)
+            frames: list[OutputFrame] = []
+            run = _Run(order.request, spec, files, frames.extend, None)
+            yield replace(run.task(), finished=partial(end, order, run, frames))
+
+    def end(order: Order, run: _Run, frames: Sequence[OutputFrame], finish: jobs.Finish) -> None:
+        run.finished(finish)
+        outcome = run.ended()
+        if order.request.traced and run.files.traced.exists():
+            order.request.traced(_trace(run.spec, run.files))
+        shutil.rmtree(run.files.path, ignore_errors=True)
+        order.finished(outcome, frames)
+
+    jobs.run_all(tasks(), side_by_side, lambda _name, _step: None)
+
+
 def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
     at_router = {name: files.router_trace(name) for name in spec.ways}
     outcome = msgspec.convert(read_json(files.traced), Outcome)
@@ -299,16 +335,16 @@ class _Run:
         self._reader = OutputReader(self.files.said, [*self.spec.numbers])
 
     def outcome(self) -> Outcome:
-        jobs.run_all([self._task()], 1, self._progress, self.listen)
+        jobs.run_all([self.task()], 1, self._progress, self.listen)
         return self.ended()
 
     def conversation(self) -> jobs.Conversation:
         """Begins the job of a session."""
-        return jobs.Conversation(self._task())
+        return jobs.Conversation(self.task())
 
-    def _task(self) -> jobs.Task:
+    def task(self) -> jobs.Task:
         log = self.files.path / "console.log"
-        return jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
+        return jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self.finished)
 
     def ended(self) -> Outcome:
         """Returns the outcome of a job that has ended."""
@@ -377,7 +413,7 @@ class _Run:
         busy = None if self._scratch is None else busy_program(self._scratch, started)
         return f"{said}; {busy} uses the processor all the time" if busy else said
 
-    def _finished(self, finish: jobs.Finish) -> None:
+    def finished(self, finish: jobs.Finish) -> None:
         self._finish = finish
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -121,11 +122,19 @@ def check_cross(link: Link, cross: CrossTraffic | None, text: str) -> None:
         raise ScenarioError("CROSS", text, "0 with REORDER_UP, DUPLICATE_UP, or a RATE_UP that changes")
 
 
+_EVERY: Mapping[str, LinkOption] = {**HOST_LINK_OPTIONS, **END_WORDS, **CROSS_WORDS}
+
+
+@cache
+def _default_values() -> Mapping[str, Any]:
+    return {name: word.parse(word.default) for name, word in _EVERY.items()}
+
+
 def way_from(knobs: Mapping[str, str]) -> Way:
     """Returns the way that knobs describe; a knob that is left out has its default. Raises ScenarioError."""
-    every = {**HOST_LINK_OPTIONS, **END_WORDS, **CROSS_WORDS}
-    texts = {name: knobs.get(name, word.default) for name, word in every.items()}
-    values = {name: value_of(name, texts[name], word) for name, word in every.items()}
+    texts = {name: knobs.get(name, word.default) for name, word in _EVERY.items()}
+    given = {name: value_of(name, texts[name], word) for name, word in _EVERY.items() if name in knobs}
+    values = {**_default_values(), **given}
     link = link_with({word.field: values[name] for name, word in HOST_LINK_OPTIONS.items()}, texts)
     of_end = {word.field: values[name] for name, word in END_WORDS.items()}
     cross = CrossTraffic(**{word.field: values[name] for name, word in CROSS_WORDS.items()})

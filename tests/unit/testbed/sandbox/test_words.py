@@ -11,7 +11,7 @@ from priolab.experiments import cli
 from priolab.testbed.guest import kernel
 from priolab.testbed.sandbox import command, knobs, session
 from priolab.testbed.sandbox.keystrokes import Size
-from priolab.testbed.sandbox.outcome import Ending, Outcome
+from priolab.testbed.sandbox.outcome import Ending, Outcome, exit_code_of
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.sandbox import Sandbox
 from priolab.testbed.sandbox.session import RunRequest, environment_of
@@ -247,7 +247,7 @@ def test_every_knob_has_a_default() -> None:
 )
 def test_exit_codes(ending: Ending, code: int | None, expected: int) -> None:
     """The exit code is the client's, or says why the client has not ended."""
-    assert command.code_of(Outcome(ending=ending, code=code)) == expected
+    assert exit_code_of(Outcome(ending=ending, code=code)) == expected
 
 
 def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
