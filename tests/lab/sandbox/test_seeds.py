@@ -66,12 +66,12 @@ def test_a_planted_bug_is_found() -> None:
     assert found.returncode == 1, found.stderr
     assert re.match(r"(priolab: )?seed 18 fails: the client exits 1\n\d of 8 seeds tried in ", found.stderr)
     assert "faults: it draws 4, of which 1 is left after" in found.stderr
-    assert "client| two leaders in term 1: a and b\nto repeat it:\n" in found.stderr
+    assert "client| two leaders in term 1: c and b\nto repeat it:\n" in found.stderr
     command = found.stdout.removeprefix("priolab ").removesuffix(" </dev/null\n")
     words = shlex.split(command)
     assert words.count("--at") <= 3
     again = [_command(_ELECTION, *words) for _ in range(2)]
-    assert {(each.returncode, each.stderr.count("two leaders in term 1: a and b")) for each in again} == {(1, 1)}
+    assert {(each.returncode, each.stderr.count("two leaders in term 1: c and b")) for each in again} == {(1, 1)}
     sound = [word.removesuffix(" forget") for word in words]
     assert _command(_ELECTION, *sound).returncode == 0
 
