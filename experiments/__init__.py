@@ -5,7 +5,6 @@ nothing from the layers above; `lint-imports` checks the imports.
 """
 
 FLOORS = (
-    ("toml_schema",),
     ("scenario",),
     ("setup",),
     ("results",),

@@ -88,7 +88,7 @@ def _until_told(state: State, queues: QueueJournal, changes: RateChanges) -> Non
             patience_s = max(0, min(wakes_ns) - time.monotonic_ns()) / 10**9 if wakes_ns else None
             readable = select.select([end, begin], [], [], patience_s)[0]
             if begin in readable:
-                changes.begin(control.told_begin(begin))
+                changes.begin(int(control.told(begin)))
             if end in readable:
                 return
 

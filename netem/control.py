@@ -1,8 +1,8 @@
 """Control of a link process: signals that select(2) can wait for, and Unix sockets with a path.
 
-The process receives a single message: the time at which the measured load began. The times of rate steps count from
-this time. `python -m priolab.netem.control NANOSECONDS` sends this message in a place where `python -m priolab.netem`
-runs.
+The process receives the time at which the measured load began, from which the times of rate steps count; a ferry also
+receives each later link, as JSON. `python -m priolab.netem.control NANOSECONDS` sends the time in a place where
+`python -m priolab.netem` runs.
 """
 
 import os
@@ -19,7 +19,7 @@ HOME = Path("/run/link")
 BEGIN = HOME / "begin"
 """The socket at which `python -m priolab.netem` receives the time at which the measured load began."""
 
-_LONGEST_BYTES = 32
+_LONGEST_BYTES = 4096
 
 
 @contextmanager
@@ -68,13 +68,18 @@ def signals(numbers: Iterable[int] = (signal.SIGTERM, signal.SIGINT)) -> Iterato
 
 def tell_begin(path: Path, began_ns: int) -> None:
     """Sends the time at which the measured load began to the link that listens at the path. Raises OSError."""
+    tell(path, str(began_ns))
+
+
+def tell(path: Path, message: str) -> None:
+    """Sends a message to the link that listens at the path. Raises OSError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaker, short(path) as name:
-        speaker.sendto(str(began_ns).encode(), name)
+        speaker.sendto(message.encode(), name)
 
 
-def told_begin(listener: socket.socket) -> int:
-    """Receives the time at which the measured load began. Raises ValueError if the message is no number."""
-    return int(listener.recv(_LONGEST_BYTES))
+def told(listener: socket.socket) -> str:
+    """Receives a message."""
+    return listener.recv(_LONGEST_BYTES).decode()
 
 
 def main() -> int:

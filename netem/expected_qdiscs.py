@@ -92,9 +92,9 @@ def _netem(options: Sequence[str]) -> Iterator[tuple[str, str]]:
     yield "delay in ns", str(delay)
     yield "jitter in ns", str(jitter)
     yield "loss", _share("0%" if model else _after(options, "loss", "0%"))
-    yield "duplicate", "0"
+    yield "duplicate", _share(_after(options, "duplicate", "0%"))
     yield "gap", "1" if "reorder" in options else "0"
-    for name, share in (("reorder", reorder), ("corrupt", "0")):
+    for name, share in (("reorder", reorder), ("corrupt", _share(_after(options, "corrupt", "0%")))):
         yield name, share
         yield f"{name}'s correlation", "0"
     for name in ("delay", "loss", "duplicate"):

@@ -10,16 +10,18 @@ Rules:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Self
 
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES, SEGMENT_BYTES
 from priolab.common.trace import Trace
 from priolab.netem import units
-from priolab.netem.link_ranges import RANGES, STEP_RATES, LinkError
+from priolab.netem.link_ranges import RANGES, STEP_RATES, UP, LinkError
 
+_NEARLY = 1 - 1e-9  # for numbers that are equal but for rounding
 _LATEST_STEP_NS = 3600 * 10**9
 _MOST_STEPS = 16
 _SHORTEST_TIMEOUT_NS = 2 * 10**8
@@ -27,6 +29,18 @@ _SHORTEST_TIMEOUT_NS = 2 * 10**8
 _LARGEST_BURST_PACKETS = 23
 """The packets of a probe that wait at the bottleneck at the same time: half of its first 64 KiB, as slow start sends
 two packets for each that has left the queue."""
+
+
+class Part(StrEnum):
+    """The parts of a direction that a link may have although its present values do not need them (`prepared`)."""
+
+    DELAY_LINE = "delay line"
+    LOOP = "loop"
+    """A delay line that packets can leave past the bottleneck's queue (netem/reordering.py)."""
+    GATE = "gate"
+    """A queue and a gate, whose rate can change (netem/rate_limiter.py)."""
+    BYTES = "bytes"
+    """A queue that can be limited in bytes."""
 
 
 class Qdisc(StrEnum):
@@ -102,6 +116,14 @@ class Link:
     their flow uses ECN.
     trace, trace_up: the packet opportunities toward the client and toward the front, replayed from the start of the
     measured load. Before that, the rate toward the client is rate_bit_s, the mean rate of `trace`.
+    duplicate, corrupt: the fractions of packets that arrive twice, and with a wrong bit.
+    queue_up_packets: as queue_packets, for the bottleneck toward the front; None if it holds as many. The fields whose
+    names end in _up otherwise are those toward the front, each as the field of this name toward the client.
+    mtu_bytes: the largest IP packet of both directions; None for 1500. mtu_silent: True if senders of larger ones are
+    not told.
+    coalesce_ns: the host's network card collects packets that arrive for this time, and passes on those of a flow as
+    one; 0 if each is passed on at once.
+    prepared, prepared_up: the parts that the link has from its beginning for later values (netem/later_links.py).
     """
 
     rate_bit_s: int | None
@@ -120,6 +142,20 @@ class Link:
     trace: Trace | None = None
     trace_up: Trace | None = None
     rate_up_bit_s: int | None = None
+    queue_up_packets: int | None = None
+    loss_up: float = 0.0
+    loss_burst_up_packets: float | None = None
+    jitter_up_ns: int = 0
+    reorder_up: float = 0.0
+    duplicate: float = 0.0
+    duplicate_up: float = 0.0
+    corrupt: float = 0.0
+    corrupt_up: float = 0.0
+    mtu_bytes: int | None = None
+    mtu_silent: bool = False
+    coalesce_ns: int = 0
+    prepared: frozenset[Part] = frozenset()
+    prepared_up: frozenset[Part] = frozenset()
 
     def __post_init__(self) -> None:
         for field, within in RANGES.items():
@@ -127,20 +163,34 @@ class Link:
         if self.rate_up_bit_s is not None and self.trace_up is not None:
             raise LinkError("RATE_UP", "is unlimited with trace_up (TRACE_UP), which has the rate")
         self._check_queue()
-        if not 0 <= self.jitter_ns <= self.delay_ns:
-            raise LinkError("JITTER", "are 0ms to the delay")
-        if self.loss_burst_packets is not None and not self.loss:
-            raise RANGES["loss_burst_packets"].error
-        if self.reorder and not self.delay_ns:
-            raise RANGES["reorder"].error
+        self._check_delay_line()
+        self._check_delay_line(UP, "_UP")
         if self.qdisc is not Qdisc.FIFO and (self.rate_bit_s is None or self.queue_packets < 2):
             raise LinkError("QDISC", "is fifo if the rate is unlimited, or the queue shorter than two packets")
         if self.ecn and not self.qdisc.marks:
             raise LinkError("ECN", f"is off with qdisc {self.qdisc}, which marks no packets")
         if self.rate_steps:
             self._check_steps()
+        if Part.GATE in self.prepared | self.prepared_up and self.queue_packets < 2 and not self.counts_bytes:
+            raise LinkError("QUEUE", "two or more packets with a rate that changes")
         if self.traced:
             self._check_fits_trace("TRACE" if self.trace is not None else "TRACE_UP")
+
+    def _check_delay_line(self, names: Mapping[str, str] = MappingProxyType({}), end: str = "") -> None:
+        """Checks one direction. names: its fields, where they differ. end: that of its knobs' names."""
+
+        def of(name: str) -> Any:
+            return getattr(self, names.get(name, name))
+
+        if not 0 <= of("jitter_ns") <= of("delay_ns"):
+            raise LinkError(f"JITTER{end}", "are 0ms to the delay")
+        burst, loss = of("loss_burst_packets"), of("loss")
+        if burst is not None and not loss:
+            raise RANGES[names.get("loss_burst_packets", "loss_burst_packets")].error
+        if burst is not None and burst * (1 - loss) < loss * _NEARLY:
+            raise LinkError(f"LOSS_BURST{end}", "are so many packets that others come between two bursts")
+        if of("reorder") and not of("delay_ns"):
+            raise RANGES[names.get("reorder", "reorder")].error
 
     def _check_queue(self) -> None:
         if not self.counts_bytes:
@@ -148,7 +198,8 @@ class Link:
         if self.qdisc is not Qdisc.FIFO:
             counts = f"whose limit counts {self.qdisc.counts}"
             raise LinkError("QUEUE", f"a number of packets with QDISC={self.qdisc}, {counts}")
-        if self.queue_packets != (self.queue_bytes or self.queue_up_bytes or 0) // PACKET_BYTES:
+        size_bytes = self.queue_bytes or (self.queue_up_bytes if self.queue_up_packets is None else None)
+        if size_bytes is not None and self.queue_packets != size_bytes // PACKET_BYTES:
             raise LinkError("QUEUE", "as many packets as full-size ones have room in its bytes")
 
     def _check_fits_trace(self, knob: str) -> None:
@@ -165,8 +216,16 @@ class Link:
             "qdisc": self.qdisc.value,
             "trace": self.trace and self.trace.packed,
             "trace_up": self.trace_up and self.trace_up.packed,
+            "prepared": sorted(self.prepared),
+            "prepared_up": sorted(self.prepared_up),
         }
-        return vars(self) | texts
+        return {name: value for name, value in (vars(self) | texts).items() if name not in self.left_out}
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """The fields that a run's link never sets, as far as they have their defaults."""
+        added = [each.name for each in fields(self)]
+        return [name for name in added[added.index("queue_up_packets") :] if not getattr(self, name)]
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
@@ -176,6 +235,7 @@ class Link:
             "rate_steps": tuple(map(RateStep.parse, steps.split("+"))) if steps else (),
             "qdisc": Qdisc(document.get("qdisc", Qdisc.FIFO)),
             **{name: text and Trace.unpack(text) for name, text in traces.items()},
+            **{name: frozenset(map(Part, document.get(name, ()))) for name in ("prepared", "prepared_up")},
         }
         return cls(**{**document, **values})
 
@@ -209,13 +269,31 @@ class Link:
     @property
     def shaped(self) -> bool:
         """True if the link has a limited rate, a delay, loss or a trace."""
-        limits = self.rate_bit_s or self.rate_up_bit_s
-        return bool(limits or self.delay_ns or self.delay_up_ns or self.loss or self.traced)
+        return any(bool(way.rate_bit_s) or way.delayed or way.gated for way in (self, self.reverse)) or self.traced
+
+    @property
+    def reverse(self) -> "Link":
+        """The direction toward the front as a link's direction toward the client, with nothing in the other one."""
+        fields_up = {name: getattr(self, field) for name, field in UP.items()}
+        packets = self.queue_packets if self.queue_up_packets is None else self.queue_up_packets
+        if self.queue_up_bytes is not None:
+            packets = self.queue_up_bytes // PACKET_BYTES
+        return Link(**fields_up | {"queue_packets": packets})
+
+    @property
+    def delayed(self) -> bool:
+        """True if the direction toward the client has a delay line, which loses packets and changes them, too."""
+        return bool(self.delay_ns or self.loss or self.corrupt or self.looped or Part.DELAY_LINE in self.prepared)
+
+    @property
+    def looped(self) -> bool:
+        """True if the kernel's shaper has the delay line on a loop of its own (netem/reordering.py)."""
+        return bool(self.reorder or self.duplicate or Part.LOOP in self.prepared)
 
     @property
     def gated(self) -> bool:
         """True if the kernel's shaper needs a queue and a gate in front of it (netem/rate_limiter.py)."""
-        return bool(self.rate_steps) or self.qdisc is not Qdisc.FIFO
+        return bool(self.rate_steps) or self.qdisc is not Qdisc.FIFO or Part.GATE in self.prepared
 
     @property
     def burst_odds(self) -> tuple[float, float] | None:
@@ -226,7 +304,7 @@ class Link:
         if self.loss_burst_packets is None:
             return None
         ends = 1 / self.loss_burst_packets
-        return ends * self.loss / (1 - self.loss), ends
+        return min(1.0, ends * self.loss / (1 - self.loss)), ends
 
     @property
     def rates_bit_s(self) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -12,11 +12,12 @@ from priolab.common import trace
 from priolab.common.trace import Trace
 from priolab.netem import queue_size, units
 from priolab.netem.link import Link, Qdisc, RateStep, check_steps
-from priolab.netem.link_ranges import RANGES
-from priolab.netem.parsers import one_or
+from priolab.netem.link_ranges import LEAST_MTU, MOST_MTU, RANGES, UP
+from priolab.netem.parsers import one_or, whole
 from priolab.netem.queue_size import QueueSize
 
 _SHORTEST_DELAY_NS = 1000
+_MOST_LOSS = 0.5
 PACKED = "packed:"
 """The begin of a text that holds a trace itself, in place of a file's path."""
 
@@ -90,6 +91,14 @@ def packed_traces(link: Link) -> Mapping[str, str]:
     """Returns TRACE and TRACE_UP for a place that cannot read the traces' files, if the link has traces."""
     traces = {"TRACE": link.trace, "TRACE_UP": link.trace_up}
     return {name: f"{PACKED}{each.packed}" for name, each in traces.items() if each is not None}
+
+
+def _half(text: str) -> float:
+    """Parses a share of which a page load can make something. Raises ValueError."""
+    share = units.parse_fraction(text)
+    if share > _MOST_LOSS:
+        raise ValueError("more than half")
+    return share
 
 
 def _packets(text: str) -> float:
@@ -178,7 +187,7 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
         "LOSS": LinkOption(
             field="loss",
             default="0%",
-            parse=_within("loss", units.parse_fraction),
+            parse=_half,
             allowed="0% to 50%, with the percent sign",
             meaning="random loss toward the client",
         ),
@@ -226,6 +235,76 @@ LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
 )
 
 
+_SHARE = "0% to 100%, with the percent sign"
+_TOWARD_HOST: Mapping[str, LinkOption] = {
+    **LINK_OPTIONS,
+    "LOSS": replace(LINK_OPTIONS["LOSS"], parse=_within("loss", units.parse_fraction), allowed=_SHARE),
+    "LOSS_BURST": replace(
+        LINK_OPTIONS["LOSS_BURST"],
+        allowed=f"{LINK_OPTIONS['LOSS_BURST'].allowed}; at least LOSS / (100% - LOSS) packets",
+    ),
+    "DUPLICATE": LinkOption(
+        field="duplicate",
+        default="0%",
+        parse=_within("duplicate", units.parse_fraction),
+        allowed=_SHARE,
+        meaning="fraction of packets that arrive twice",
+    ),
+    "CORRUPT": LinkOption(
+        field="corrupt",
+        default="0%",
+        parse=_within("corrupt", units.parse_fraction),
+        allowed=_SHARE,
+        meaning="fraction of packets that arrive with a wrong bit",
+    ),
+}
+_WITH_UP = ("QUEUE", "LOSS", "LOSS_BURST", "JITTER", "REORDER", "DUPLICATE", "CORRUPT")
+
+
+def _from_host(name: str) -> LinkOption:
+    """Returns the knob of the direction from the host that does what another one does toward it."""
+    option = _TOWARD_HOST[name]
+    if name == "QUEUE":
+        parse, allowed = one_or(name, option.parse), f"{name} for the same; {option.allowed}"
+        meaning = f"{name}, from the host"
+        return LinkOption(field="queue_up", default=name, parse=parse, allowed=allowed, meaning=meaning)
+    allowed = option.allowed
+    for other in ("DELAY", "LOSS"):
+        allowed = re.sub(rf"\b{other}\b", f"{other}_UP", allowed)
+    return replace(option, field=UP[option.field], allowed=allowed, meaning=f"{name}, from the host")
+
+
+HOST_LINK_OPTIONS: Mapping[str, LinkOption] = MappingProxyType(
+    {
+        **_TOWARD_HOST,
+        **{f"{name}_UP": _from_host(name) for name in _WITH_UP},
+        "MTU": LinkOption(
+            field="mtu_bytes",
+            default="none",
+            parse=one_or("none", whole(LEAST_MTU, MOST_MTU)),
+            allowed=f"{LEAST_MTU} to {MOST_MTU} bytes of an IP packet, or none",
+            meaning="the largest packet of both directions; the sender of a larger one is told",
+        ),
+        "MTU_SILENT": LinkOption(
+            field="mtu_silent",
+            default="off",
+            parse=_on,
+            allowed="on or off",
+            meaning="on: the sender of a packet that is larger than MTU is not told, a black hole",
+        ),
+        "COALESCE": LinkOption(
+            field="coalesce_ns",
+            default="0us",
+            parse=_within("coalesce_ns", units.parse_time_ns),
+            allowed="0us to 10ms",
+            meaning="the host's network card collects packets that arrive for up to this time (ethtool's rx-usecs),"
+            " and passes on those of a flow as one (GRO)",
+        ),
+    }
+)
+"""The knobs of the link of a sandbox's host: those of an experiment's link, and further ones."""
+
+
 def link_from(words: Mapping[str, str]) -> Link:
     """Builds a Link from knobs, with defaults for missing knobs. Raises ValueError, which names the knob."""
     fields: dict[str, Any] = {}
@@ -250,9 +329,15 @@ def link_of(fields: Mapping[str, Any]) -> Link:
     if trace is not None:
         found["rate_bit_s"] = trace.mean_bit_s
     size: QueueSize = found.pop("queue")
+    size_up: QueueSize | None = found.pop("queue_up", None)
+    rate_up = found.get("rate_up_bit_s") if trace_up is None else trace_up.mean_bit_s
+    round_trip_ns = found["delay_ns"] + found.get("delay_up_ns", 0)
     queue = size.fields(
         rate_bit_s=found["rate_bit_s"],
-        rate_up_bit_s=found.get("rate_up_bit_s") if trace_up is None else trace_up.mean_bit_s,
-        round_trip_ns=found["delay_ns"] + found.get("delay_up_ns", 0),
+        rate_up_bit_s=rate_up if size_up is None else None,
+        round_trip_ns=round_trip_ns,
     )
+    if size_up is not None:
+        own = size_up.fields(rate_bit_s=rate_up, rate_up_bit_s=None, round_trip_ns=round_trip_ns, knob="QUEUE_UP")
+        queue |= {UP[name]: each for name, each in own.items()}
     return Link(**found, **queue)

@@ -9,7 +9,7 @@ from priolab.netem.link import Link
 _NS = 10**9
 _CLOCK_NS = 1000
 """The resolution of times that tc(8) prints."""
-_LOOPS = (reordering.LOOP.device, rate_limiter.LOOP.device)
+_LOOPS = tuple(loop.device for of in (reordering, rate_limiter) for loop in (of.LOOP, of.LOOP_UP))
 
 Difference = tuple[str, object, object]
 """The name of an option, its configured value and its observed value."""

@@ -52,21 +52,23 @@ class QueueSize:
         except ValueError:
             return cls(size_bytes=_within(units.parse_size_bytes(text), PACKET_BYTES, MOST_BYTES))
 
-    def fields(self, *, rate_bit_s: int | None, rate_up_bit_s: int | None, round_trip_ns: int) -> dict[str, Any]:
+    def fields(
+        self, *, rate_bit_s: int | None, rate_up_bit_s: int | None, round_trip_ns: int, knob: str = "QUEUE"
+    ) -> dict[str, Any]:
         """Returns the fields of a Link: queue_packets, queue_bytes and queue_up_bytes.
 
         rate_bit_s, rate_up_bit_s: the first or the mean rate of each direction; None without a bottleneck.
-        round_trip_ns: the link's delay in both directions together. Raises LinkError.
+        round_trip_ns: the link's delay in both directions together. knob: its name, for errors. Raises LinkError.
         """
         if self.packets is not None:
             return {"queue_packets": self.packets}
         rates = {"queue_bytes": rate_bit_s, "queue_up_bytes": rate_up_bit_s}
         found = {name: self._bytes(rate, round_trip_ns) for name, rate in rates.items() if rate is not None}
         if not found and self.size_bytes is None:
-            raise LinkError("QUEUE", "packets or bytes, such as 25 or 30kb, with an unlimited rate")
+            raise LinkError(knob, "packets or bytes, such as 25 or 30kb, with an unlimited rate")
         largest = max(found.values(), default=self.size_bytes or 0)
         if largest > MOST_BYTES:
-            raise LinkError("QUEUE", f"at most {MOST_BYTES} bytes; with this link it would have {largest}")
+            raise LinkError(knob, f"at most {MOST_BYTES} bytes; with this link it would have {largest}")
         return {**found, "queue_packets": found.get("queue_bytes", largest) // PACKET_BYTES}
 
     def _bytes(self, rate_bit_s: int, round_trip_ns: int) -> int:

@@ -29,6 +29,7 @@ Rules:
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -36,40 +37,59 @@ from priolab.common.snapshot.queues import qdisc_name
 from priolab.netem import disciplines, tc
 from priolab.netem.changes import RateChanges, beside
 from priolab.netem.link import Link, Qdisc
+from priolab.netem.link_ranges import MOST_PACKETS, STEP_RATES
 from priolab.netem.loop import Loop
 from priolab.netem.tc import Command, Stage, Stages
 from priolab.netem.tc_session import TcSession
 
 LOOP = Loop(device="rate-down", back="down-rate", mac="02:00:c6:12:00:10", table="12")
+LOOP_UP = Loop(device="rate-up", back="up-rate", mac="02:00:c6:12:00:12", table="14")
 _DEVICE = LOOP.device
 _GATE, _QUEUE, _SENDER = 3, 4, 1
 _CAKE_RATE = "attribute 2"  # TCA_CAKE_BASE_RATE64
 
 
-def down(link: Link, to_client: str, source: str) -> list[Command]:
+def down(link: Link, to_client: str, source: str, loop: Loop = LOOP) -> list[Command]:
     """Returns the commands that make the link toward the client.
 
     The place already routes to its device to_client. source: the device from which the packets come.
     """
+    link = with_rate(link)
     first_bit_s, *_ = link.rates_bit_s
-    start = ("tc", "qdisc", "add", "dev", _DEVICE, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
+    start = ("tc", "qdisc", "add", "dev", loop.device, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
     root = ("tc", "qdisc", "add", "dev", to_client, "root", "handle", f"{_SENDER}:")
     queue = disciplines.queue(link)
     return [
-        *LOOP.commands(source),
-        *tc.nested([tc.delay_line(link), tuple(disciplines.gate(link, first_bit_s))], _DEVICE),
+        *loop.commands(source),
+        *tc.nested([tc.delay_line(link), tuple(disciplines.gate(link, first_bit_s))], loop.device),
         *([] if queue is None else [(*start, *queue)]),
         (*root, *_sender(first_bit_s)),
     ]
 
 
-def change(link: Link, rate_bit_s: int, to_client: str) -> list[Command]:
+def with_rate(link: Link) -> Link:
+    """Returns the link, or one that is as fast as a gate can be, and never drops, in place of one without a rate."""
+    if link.rate_bit_s is not None:
+        return link
+    return replace(link, rate_bit_s=round(STEP_RATES.most), queue_packets=MOST_PACKETS)
+
+
+def change(link: Link, rate_bit_s: int, to_client: str, loop: Loop = LOOP) -> list[Command]:
     """Returns the commands that change the link's rate to rate_bit_s. to_client: the device toward the client."""
     start = ("tc", "qdisc", "change", "dev")
     return [
         (*start, to_client, "root", "handle", f"{_SENDER}:", *_sender(rate_bit_s)),
-        (*start, _DEVICE, "parent", f"{_GATE - 1}:", "handle", f"{_GATE}:", *disciplines.gate(link, rate_bit_s)),
+        (*start, loop.device, "parent", f"{_GATE - 1}:", "handle", f"{_GATE}:", *disciplines.gate(link, rate_bit_s)),
     ]
+
+
+def later(link: Link, to_client: str, loop: Loop) -> list[Command]:
+    """Returns the commands that give the gate and the queue the rate and the size of a later link."""
+    link = with_rate(link)
+    queue = disciplines.queue(link)
+    start = ("tc", "qdisc", "change", "dev", loop.device, "parent", f"{_GATE}:", "handle", f"{_QUEUE}:")
+    assert link.rate_bit_s is not None
+    return [*change(link, link.rate_bit_s, to_client, loop), *([] if queue is None else [(*start, *queue)])]
 
 
 class Changer:
@@ -116,11 +136,11 @@ def _make_nothing(rate_bit_s: int) -> int:
     return rate_bit_s
 
 
-def stages(to_client: str) -> Stages:
+def stages(to_client: str, loop: Loop = LOOP) -> Stages:
     """Returns the qdiscs of the direction toward the client. to_client: the device toward the client."""
     return Stages(
-        delay_line=Stage(device=_DEVICE, handle=_GATE - 1),
-        bottleneck=(Stage(device=_DEVICE, handle=_GATE), Stage(device=to_client, handle=_SENDER)),
+        delay_line=Stage(device=loop.device, handle=_GATE - 1),
+        bottleneck=(Stage(device=loop.device, handle=_GATE), Stage(device=to_client, handle=_SENDER)),
     )
 
 

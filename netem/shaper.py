@@ -7,10 +7,12 @@ their bytes are counted in the same way.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from priolab.netem import rate_limiter, reordering, tc
 from priolab.netem.ferry import loops as ferry_loops
-from priolab.netem.link import Link, Qdisc
+from priolab.netem.link import Link, Part, Qdisc
+from priolab.netem.loop import Loop
 from priolab.netem.shaper_kind import Shaper
 from priolab.netem.tc import Command
 
@@ -28,13 +30,66 @@ def commands(shaper: Shaper, link: Link, to_client: str, to_front: str) -> list[
     """
     if shaper is Shaper.FERRY:
         return ferry_loops.commands(link, to_client, to_front)
+    return _one_way(link, to_client, to_front, _DOWN) + _one_way(link.reverse, to_front, to_client, _UP)
+
+
+class _Loops(NamedTuple):
+    """The loops of a direction: for a delay line that packets skip, and for a rate that changes."""
+
+    delay: Loop
+    rate: Loop
+
+
+_DOWN = _Loops(reordering.LOOP, rate_limiter.LOOP)
+_UP = _Loops(reordering.LOOP_UP, rate_limiter.LOOP_UP)
+
+
+def _one_way(link: Link, device: str, source: str, loops: _Loops) -> list[Command]:
+    """Returns the commands for the direction toward a device. source: the device from which the packets come."""
     made: list[Command] = []
-    source, rest = to_front, link
-    if link.reorder:
-        made += reordering.commands(link, to_front)
-        source, rest = reordering.LOOP.back, reordering.rest(link)
-    made += rate_limiter.down(rest, to_client, source) if rest.gated else tc.down(rest, to_client)
-    return made + tc.up(link, to_front)
+    if link.looped:
+        made += reordering.commands(link, source, loops.delay)
+        source, link = loops.delay.back, reordering.rest(link)
+    return made + (rate_limiter.down(link, device, source, loops.rate) if link.gated else tc.down(link, device))
+
+
+def _stages(link: Link, device: str, loops: _Loops) -> tc.Stages:
+    """Returns the qdiscs of the direction toward a device."""
+    rest = reordering.rest(link) if link.looped else link
+    found = rate_limiter.stages(device, loops.rate) if rest.gated else tc.down_stages(rest, device)
+    return replace(found, delay_line=reordering.stage(loops.delay)) if link.looped else found
+
+
+def are_alike(one: Link, other: Link) -> bool:
+    """True if the lab makes both links of the same parts, whether or not netem can limit a queue in bytes."""
+    lacks = [{_lack_of_netem(link, counts_bytes=counts) for counts in (True, False)} for link in (one, other)]
+    if lacks[0] != lacks[1] or None not in lacks[0]:
+        return lacks[0] == lacks[1]
+    first, second = (commands(Shaper.NETEM, link, "near", "far") for link in (one, other))
+    return first == second
+
+
+def later(before: Link, after: Link, to_client: str, to_front: str) -> list[Command]:
+    """Returns the commands with which netem's link `before` becomes `after`, without losing packets that are in it.
+
+    Both are of the same `links_over_time` (netem/later_links.py).
+    """
+    ways = ((before, after, to_client, to_front, _DOWN), (before.reverse, after.reverse, to_front, to_client, _UP))
+    return [command for way in ways for command in _later(*way)]
+
+
+def _later(before: Link, after: Link, device: str, source: str, loops: _Loops) -> list[Command]:
+    if not _one_way(before, device, source, loops):
+        return _one_way(after, device, source, loops)
+    stages, made = _stages(after, device, loops), list[Command]()
+    if stages.delay_line is not None and tc.delay_line(before) != tc.delay_line(after):
+        made.append(tc.changed(stages.delay_line, tc.later_delay_line(after)))
+    if after.gated:
+        limits = [(each.rate_bit_s, each.queue_packets) for each in map(rate_limiter.with_rate, (before, after))]
+        made += rate_limiter.later(after, device, loops.rate) if limits[0] != limits[1] else []
+    elif after.rate_bit_s is not None and tc.bottleneck(before) != tc.bottleneck(after):
+        made.append(tc.changed(stages.bottleneck[0], tc.bottleneck(after)))
+    return made
 
 
 def also_from(shaper: Shaper, link: Link, device: str) -> list[Command]:
@@ -44,32 +99,28 @@ def also_from(shaper: Shaper, link: Link, device: str) -> list[Command]:
     """
     if shaper is Shaper.FERRY:
         return ferry_loops.also_from(link, device)
-    first = reordering.LOOP if link.reorder else rate_limiter.LOOP if link.gated else None
+    first = reordering.LOOP if link.looped else rate_limiter.LOOP if link.gated else None
     led = [] if first is None else [first.rule(device)]
     return led + tc.up(link, device)
 
 
 def stages(link: Link, to_client: str, to_front: str) -> Mapping[str, tc.Stages]:
     """Returns, by direction, the qdiscs of a link that netem shapes."""
-    rest = reordering.rest(link) if link.reorder else link
-    down = rate_limiter.stages(to_client) if rest.gated else tc.down_stages(rest, to_client)
-    if link.reorder:
-        down = replace(down, delay_line=reordering.stage())
-    return {"down": down, "up": tc.up_stages(link, to_front)}
+    return {"down": _stages(link, to_client, _DOWN), "up": _stages(link.reverse, to_front, _UP)}
 
 
 def devices(link: Link, to_client: str, to_front: str) -> Mapping[str, tuple[str, ...]]:
     """Returns the devices whose qdiscs count the link's packets, by direction."""
-    several = link.gated or link.reorder
-    down = stages(link, to_client, to_front)["down"].devices if several else (to_client,)
-    return {"down": down, "up": (to_front,)}
+    found, own = stages(link, to_client, to_front), {"down": (link, to_client), "up": (link.reverse, to_front)}
+    return {name: found[name].devices if way.gated or way.looped else (device,) for name, (way, device) in own.items()}
 
 
 def sysctls(shaper: Shaper, link: Link) -> Mapping[str, str]:
     """Returns the sysctls to set in the link's place, after the commands of `commands`."""
     if shaper is Shaper.FERRY:
         return ferry_loops.sysctls(link)
-    loops = [loop for loop, needed in ((reordering.LOOP, link.reorder), (rate_limiter.LOOP, link.gated)) if needed]
+    ways = ((link, _DOWN), (link.reverse, _UP))
+    loops = [loop for way, of in ways for loop, needed in zip(of, (way.looped, way.gated), strict=True) if needed]
     return {"net.ipv4.ip_forward": "1"} | {name: value for loop in loops for name, value in loop.sysctls().items()}
 
 
@@ -86,9 +137,10 @@ def lack_of(shaper: Shaper, link: Link, *, netem_counts_bytes: bool = False) -> 
 def _lack_of_netem(link: Link, *, counts_bytes: bool) -> str | None:
     if link.traced:
         return NO_TRACES
-    if link.counts_bytes and link.rate_steps:
+    in_bytes = link.counts_bytes or Part.BYTES in link.prepared | link.prepared_up
+    if in_bytes and (link.gated or link.reverse.gated):
         return NO_BYTES_IN_STEPS
-    return NO_BYTES if link.counts_bytes and not counts_bytes else None
+    return NO_BYTES if in_bytes and not counts_bytes else None
 
 
 def chosen(

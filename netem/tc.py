@@ -43,22 +43,15 @@ def _time(time_ns: int) -> str:
     return f"{whole}.{fraction:03}us" if fraction else f"{whole}us"
 
 
-def _delay_line(delay_ns: int, jitter_ns: int = 0) -> Command:
-    words: Command = ("netem", "limit", str(OUT_OF_REACH))
-    if delay_ns:
-        words += ("delay", _time(delay_ns))
-    if jitter_ns:
-        words += (_time(jitter_ns), "rate", _KEEPS_ORDER)
-    return words
-
-
 def netem_limit(queue_packets: int, queue_bytes: int | None) -> int:
     """Returns the limit of a netem that is a bottleneck. queue_bytes: None for a queue that is limited in packets."""
     return queue_packets if queue_bytes is None else _IN_BYTES | queue_bytes
 
 
-def _bottleneck(limit: int, rate_bit_s: int) -> Command:
-    return "netem", "limit", str(limit), "rate", f"{rate_bit_s}bit"
+def bottleneck(link: Link) -> Command:
+    """Returns the options of the bottleneck toward the client, if there is one."""
+    limit = netem_limit(link.queue_packets, link.queue_bytes)
+    return "netem", "limit", str(limit), "rate", f"{link.rate_bit_s}bit"
 
 
 def _percent(fraction: float) -> str:
@@ -67,32 +60,47 @@ def _percent(fraction: float) -> str:
 
 def delay_line(link: Link) -> Command:
     """Returns the options of the delay line toward the client."""
-    words = _delay_line(link.delay_ns, link.jitter_ns)
+    words: Command = ("netem", "limit", str(OUT_OF_REACH))
+    if link.delay_ns:
+        words += ("delay", _time(link.delay_ns))
+    if link.jitter_ns:
+        words += (_time(link.jitter_ns), "rate", _KEEPS_ORDER)
     if link.burst_odds is not None:
         words += ("loss", "gemodel", *map(_percent, link.burst_odds))
     elif link.loss:
         words += ("loss", _percent(link.loss))
-    if link.reorder:
-        words += ("reorder", _percent(link.reorder))
+    for name, share in (("duplicate", link.duplicate), ("corrupt", link.corrupt), ("reorder", link.reorder)):
+        if share:
+            words += (name, _percent(share))
+    return words
+
+
+def later_delay_line(link: Link) -> Command:
+    """Returns the options that make a delay line one of another link; packets in it stay before those that follow.
+
+    netem keeps its rate and shares that a command does not name.
+    """
+    words = delay_line(link)
+    if not link.jitter_ns:
+        words += ("rate", _KEEPS_ORDER)
+    for name, share in (("corrupt", link.corrupt), ("reorder", link.reorder)):
+        words += () if share else (name, "0%")
     return words
 
 
 def down(link: Link, device: str) -> list[Command]:
     """Returns the commands for the link's device toward the client; none if the link changes no packets there."""
     stages: list[Command] = []
-    if link.delay_ns or link.loss:
+    if link.delayed:
         stages.append(delay_line(link))
     if link.rate_bit_s is not None:
-        stages.append(_bottleneck(netem_limit(link.queue_packets, link.queue_bytes), link.rate_bit_s))
+        stages.append(bottleneck(link))
     return nested(stages, device)
 
 
 def up(link: Link, device: str) -> list[Command]:
     """Returns the commands for the link's device toward the front, which delays packets and limits their rate."""
-    stages = [_delay_line(link.delay_up_ns)] if link.delay_up_ns else []
-    if link.rate_up_bit_s is not None:
-        stages.append(_bottleneck(netem_limit(link.queue_packets, link.queue_up_bytes), link.rate_up_bit_s))
-    return nested(stages, device)
+    return down(link.reverse, device)
 
 
 class Stage(NamedTuple):
@@ -121,7 +129,7 @@ class Stages:
 
 def down_stages(link: Link, device: str) -> Stages:
     """Returns the qdiscs of the link's device toward the client."""
-    delayed = 1 if link.delay_ns or link.loss else 0
+    delayed = 1 if link.delayed else 0
     return Stages(
         delay_line=Stage(device=device, handle=2) if delayed else None,
         bottleneck=() if link.rate_bit_s is None else (Stage(device=device, handle=2 + delayed),),
@@ -130,11 +138,7 @@ def down_stages(link: Link, device: str) -> Stages:
 
 def up_stages(link: Link, device: str) -> Stages:
     """Returns the qdiscs of the link's device toward the front."""
-    delayed = 1 if link.delay_up_ns else 0
-    return Stages(
-        delay_line=Stage(device=device, handle=2) if delayed else None,
-        bottleneck=() if link.rate_up_bit_s is None else (Stage(device=device, handle=2 + delayed),),
-    )
+    return down_stages(link.reverse, device)
 
 
 def nested(stages: list[Command], device: str) -> list[Command]:
@@ -147,6 +151,12 @@ def nested(stages: list[Command], device: str) -> list[Command]:
         parent = ("root",) if depth == 1 else ("parent", f"{depth - 1}:")
         commands.append(("tc", "qdisc", "add", "dev", device, *parent, "handle", f"{depth}:", *stage))
     return commands
+
+
+def changed(stage: Stage, options: Command) -> Command:
+    """Returns the command that gives a qdisc inside another one other options."""
+    where = ("parent", f"{stage.handle - 1}:", "handle", f"{stage.handle}:")
+    return ("tc", "qdisc", "change", "dev", stage.device, *where, *options)
 
 
 def ways(commands: Iterable[Command]) -> str:

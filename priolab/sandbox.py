@@ -1,5 +1,29 @@
 """The import name of the sandbox."""
 
-from priolab.testbed import ClientFailed, Host, Result, Sandbox
+from priolab.testbed import (
+    AsyncNet,
+    ClientFailed,
+    FailingSeed,
+    Host,
+    Loss,
+    Net,
+    NotInTime,
+    Packet,
+    Result,
+    Sandbox,
+    Timeline,
+)
 
-__all__ = ["ClientFailed", "Host", "Result", "Sandbox"]
+__all__ = [
+    "AsyncNet",
+    "ClientFailed",
+    "FailingSeed",
+    "Host",
+    "Loss",
+    "Net",
+    "NotInTime",
+    "Packet",
+    "Result",
+    "Sandbox",
+    "Timeline",
+]

@@ -1,10 +1,14 @@
 """The engine: hosts joined by links, in a guest on virtual time, or in namespaces on real time.
 
 This is its face. The lab, the extras and the tools import these names alone, and no module of the engine
-(tests/contract/test_engine_face.py), so its modules may change, but for two that people name: the pytest plugin
-(testbed/sandbox/pytest_plugin.py), and the command's module in the lab's table of commands. Among the names are:
+(tests/contract/test_engine_face.py), so its modules may change, but for three that people name: the pytest plugin
+and the strategies of hypothesis (testbed/sandbox/pytest_plugin.py, strategies.py), and the command's module in the
+lab's table of commands. Among the names are:
 
     Sandbox, Host, Result, ClientFailed, Outcome, OutputFrame    programs on hosts, and what came of them
+    Net, AsyncNet, NotInTime                                      hosts that a test steers
+    FailingSeed                                                   a run that a search of seeds has found
+    Packet, Loss, Timeline                                        the packets of a run, and a picture of them
     command, session                                              the command `priolab sandbox`, and its runs
     Topology, Wire, Shaping, Capture, pair, WIRE, WARM_UP         hosts, and what joins them, as a value
     build, Network, Namespace, near_host                          what makes them, as namespaces
@@ -48,12 +52,19 @@ if TYPE_CHECKING:
     from priolab.testbed.process.command_process import keep_guests as keep_guests
     from priolab.testbed.sandbox import command as command
     from priolab.testbed.sandbox import session as session
+    from priolab.testbed.sandbox.net import AsyncNet as AsyncNet
+    from priolab.testbed.sandbox.net import Net as Net
+    from priolab.testbed.sandbox.net import NotInTime as NotInTime
     from priolab.testbed.sandbox.outcome import Outcome as Outcome
     from priolab.testbed.sandbox.output_log import OutputFrame as OutputFrame
+    from priolab.testbed.sandbox.packet import Loss as Loss
+    from priolab.testbed.sandbox.packet import Packet as Packet
     from priolab.testbed.sandbox.sandbox import ClientFailed as ClientFailed
+    from priolab.testbed.sandbox.sandbox import FailingSeed as FailingSeed
     from priolab.testbed.sandbox.sandbox import Host as Host
     from priolab.testbed.sandbox.sandbox import Result as Result
     from priolab.testbed.sandbox.sandbox import Sandbox as Sandbox
+    from priolab.testbed.sandbox.timeline import Timeline as Timeline
     from priolab.testbed.topology import cgroup as cgroup
     from priolab.testbed.topology import cross_traffic as cross_traffic
     from priolab.testbed.topology import end_settings as end_settings
@@ -92,9 +103,12 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.testbed.guest.kernel_patches.study_kernels": ["Additions", "added"],
             "priolab.testbed.option_values": ["SEED_WORD", "parsed_time_ns", "value_of"],
             "priolab.testbed.process.command_process": ["Work", "keep_guests"],
+            "priolab.testbed.sandbox.net": ["AsyncNet", "Net", "NotInTime"],
             "priolab.testbed.sandbox.outcome": ["Outcome"],
             "priolab.testbed.sandbox.output_log": ["OutputFrame"],
-            "priolab.testbed.sandbox.sandbox": ["ClientFailed", "Host", "Result", "Sandbox"],
+            "priolab.testbed.sandbox.packet": ["Loss", "Packet"],
+            "priolab.testbed.sandbox.sandbox": ["ClientFailed", "FailingSeed", "Host", "Result", "Sandbox"],
+            "priolab.testbed.sandbox.timeline": ["Timeline"],
             "priolab.testbed.topology.active": ["ActiveCross", "ActiveLink", "Look", "Portrayed", "no_look"],
             "priolab.testbed.topology.end_settings": ["CongestionControl", "CrossTraffic", "EndSettings", "FrontQdisc"],
             "priolab.testbed.topology.expected_settings": ["ExpectedSettings"],

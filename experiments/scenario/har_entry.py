@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from priolab.common.errors import ScenarioError
-from priolab.experiments.toml_schema import declared, shown
+from priolab.common.formats.toml_schema import declared, shown
 
 _CACHE_WORDS = ("cache", "service worker", "override")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30}):", re.IGNORECASE)

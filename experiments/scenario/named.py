@@ -15,8 +15,8 @@ from msgspec import Meta, Struct
 
 from priolab.analysis.loads.layer import Layer
 from priolab.common.errors import ScenarioError
+from priolab.common.formats.toml_schema import Word, declared, read_toml
 from priolab.experiments.scenario.knobs import KNOBS, scenario_from
-from priolab.experiments.toml_schema import Word, declared, read_toml
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _NEAR = 0.7  # least similarity for a suggestion; with less, RATE would be suggested for REPEAT, an execution option

@@ -21,9 +21,9 @@ from priolab.client.priorities import http2_weight
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import printable
 from priolab.common.formats.page import Chunk, Cue, Page, Resource
+from priolab.common.formats.toml_schema import declared, read_toml
 from priolab.experiments.scenario.har import SUFFIXES, Recorded, read_har
 from priolab.experiments.scenario.page_bounds import HTML, JPEG, LEAST_BYTES, RESOURCES_MOST, SCRIPT, SIZE_MOST
-from priolab.experiments.toml_schema import declared, read_toml
 from priolab.netem import link_options, units
 from priolab.netem.parsers import size
 

@@ -92,7 +92,9 @@ class Scenario(ScenarioRecord):
     @cached_property
     def link(self) -> Link:
         """The link between client and front."""
-        return Link.from_document({each.name: getattr(self, each.name) for each in fields(Link)})
+        return Link.from_document(
+            {each.name: getattr(self, each.name) for each in fields(Link) if hasattr(self, each.name)}
+        )
 
     @cached_property
     def client_dialect(self) -> Dialect:

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from priolab.common.formats.toml_schema import declared, read_toml
 from priolab.common.home import ROOT
-from priolab.experiments.toml_schema import declared, read_toml
 
 
 class ExtraCommand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -40,6 +40,7 @@ _FOR_TESTS: Mapping[str, tuple[Mapping[str, str], str]] = MappingProxyType(
         "curl": ({"curl": "curl"}, _NOT_TESTED),
         "iperf3": ({"iperf3": "iperf3"}, _NOT_TESTED),
         "dnsmasq": ({"dnsmasq": "dnsmasq-base"}, _NOT_TESTED),
+        "nft": ({"nft": "nftables"}, _NOT_TESTED),
         "chromium": (
             {"chromium-headless-shell": "chromium-headless-shell"},
             "the demo's page is tested in the whole of Chromium",
@@ -112,8 +113,9 @@ def wants_of(
             wants += _programs(table, without=without)
     if request.tests("clang"):
         wants += _files(BPF_FILES, without=_FOR_TESTS["clang"][1])
-    if request.tests("sshd"):
-        wants.append(Want(packages=("openssh-server",), programs=("sshd",), without=_NOT_TESTED, starts=True))
+    for program, package in {"sshd": "openssh-server", "redis-server": "redis-server"}.items():
+        if request.tests(program):
+            wants.append(Want(packages=(package,), programs=(program,), without=_NOT_TESTED, starts=True))
     if request.tests("stock-runner", "bare-debian"):
         wants += _files(ARCHIVE_FILES, without="nothing is tested in bare file systems")
     if request.runs_here:

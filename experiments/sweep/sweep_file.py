@@ -13,10 +13,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from priolab.common.errors import GridError, ScenarioError
+from priolab.common.formats.toml_schema import Word, declared, read_toml
 from priolab.experiments.execution.cli_request import unknown_knob
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.setup.setup_request import RUN_WORDS
-from priolab.experiments.toml_schema import Word, declared, read_toml
 
 _CATALOGUE = Path(__file__).parent / "catalogue"
 _List = Annotated[tuple[Word, ...], Meta(description="a list of values; a single value must be under [knobs]")]

@@ -12,7 +12,7 @@ from priolab.analysis.sweeps.network_knobs import AUTO, NONE, network_of
 from priolab.analysis.sweeps.networks import networks
 from priolab.analysis.sweeps.visitors import MixResult, Part, result
 from priolab.common.errors import ScenarioError, Unfit
-from priolab.experiments.toml_schema import Word, declared, read_toml
+from priolab.common.formats.toml_schema import Word, declared, read_toml
 from priolab.netem.link_profiles import FIGURES, LINK, STANDS_FOR, profile_of
 
 OPTION = "--visitors"

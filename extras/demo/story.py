@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from priolab.common.formats.toml_schema import declared, read_toml
 from priolab.experiments.scenario.knobs import scenario_from
-from priolab.experiments.toml_schema import declared, read_toml
 from priolab.extras.demo.plain_names import plain
 
 _FILE = Path(__file__).with_name("story.toml")

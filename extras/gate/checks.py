@@ -26,12 +26,12 @@ from priolab.client.dialects import Part
 from priolab.client.plan import PlanKind
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.plan import Disturbance
+from priolab.common.formats.toml_schema import declared, read_toml
 from priolab.common.tuning import NO_LIMIT
 from priolab.experiments.commands.trial import Trial
 from priolab.experiments.scenario import pages
 from priolab.experiments.scenario.knobs import KNOBS
 from priolab.experiments.scenario.stimuli import Stimulus, stimuli_of
-from priolab.experiments.toml_schema import declared, read_toml
 from priolab.extras.gate.faults import Fault
 from priolab.testbed import parsed_time_ns
 

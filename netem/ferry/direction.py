@@ -1,8 +1,8 @@
 """The queue model of one direction of a Link: computes when each packet leaves. Uses no clock and no sockets.
 
 Rules:
-1. Packets pass the parts of the link in the same order as in netem/tc.py: loss -> delay line (delay and jitter) ->
-   bottleneck (rate, drop-tail).
+1. Packets pass the parts of the link in the same order as in netem/tc.py: duplicate -> loss -> corrupt -> delay line
+   (delay and jitter) -> bottleneck (rate, drop-tail).
 2. A packet overtakes no other, unless it skips the delay (`reorder`). It enters the bottleneck at
        entry = max(entry of the previous packet, arrival + delay + jitter), or at its arrival if it skips the delay
    and leaves at
@@ -95,6 +95,8 @@ class Direction:
         loss: float = 0.0,
         burst_odds: tuple[float, float] | None = None,
         reorder: float = 0.0,
+        duplicate: float = 0.0,
+        corrupt: float = 0.0,
         trace: Trace | None = None,
         limit_packets: int | None = None,
         limit_bytes: int | None = None,
@@ -109,13 +111,15 @@ class Direction:
         self._rate_bit_s = rate_bit_s
         self._trace = trace
         self._opportunities: _Opportunities | None = None
-        self._steps: deque[tuple[int, int]] = deque()  # (time of the change, rate)
+        self._steps: deque[tuple[int, int | None]] = deque()  # (time of the change, rate)
         self._delay_ns = delay_ns
         self._jitter_ns = jitter_ns
         self._loss = loss
         self._burst_odds = burst_odds
         self._in_burst = False
         self._reorder = reorder
+        self._duplicate = duplicate
+        self._corrupt = corrupt
         self._limit_packets = limit_packets
         self._limit_bytes = limit_bytes
         self._random = Random(seed)
@@ -130,55 +134,76 @@ class Direction:
 
     @classmethod
     def down(cls, link: Link, seed: int) -> Self:
-        """Returns the direction toward the client, to which all fields of the Link except delay_up apply."""
-        return cls(
-            rate_bit_s=link.rate_bit_s,
-            delay_ns=link.delay_ns,
-            jitter_ns=link.jitter_ns,
-            loss=link.loss,
-            burst_odds=link.burst_odds,
-            reorder=link.reorder,
-            trace=link.trace,
-            limit_packets=None if link.counts_bytes else link.queue_packets,
-            limit_bytes=link.queue_bytes,
-            seed=f"down {seed}",
-        )
+        """Returns the direction toward the client."""
+        return cls._toward(link, f"down {seed}")
 
     @classmethod
     def up(cls, link: Link, seed: int) -> Self:
-        """Returns the direction toward the front, which delays packets, and has the rate or trace of the Link."""
-        is_limited = link.trace_up is not None or link.rate_up_bit_s is not None
-        return cls(
-            rate_bit_s=link.rate_up_bit_s,
-            delay_ns=link.delay_up_ns,
-            trace=link.trace_up,
-            limit_packets=link.queue_packets if is_limited and not link.counts_bytes else None,
-            limit_bytes=link.queue_up_bytes,
-            seed=f"up {seed}",
-        )
+        """Returns the direction toward the front."""
+        return cls._toward(link.reverse, f"up {seed}")
+
+    @classmethod
+    def _toward(cls, link: Link, seed: str) -> Self:
+        direction = cls(rate_bit_s=link.rate_bit_s, trace=link.trace, seed=seed)
+        direction._take_values(link)
+        return direction
+
+    def _take_values(self, link: Link) -> None:
+        """Takes those of a link's direction toward the client, but for its rate."""
+        is_limited = link.rate_bit_s is not None or self._trace is not None
+        self._delay_ns = link.delay_ns
+        self._jitter_ns = link.jitter_ns
+        self._loss = link.loss
+        self._burst_odds = link.burst_odds
+        self._reorder = link.reorder
+        self._duplicate = link.duplicate
+        self._corrupt = link.corrupt
+        self._limit_packets = link.queue_packets if is_limited and link.queue_bytes is None else None
+        self._limit_bytes = link.queue_bytes
+
+    def become(self, link: Link, now_ns: int) -> None:
+        """Takes the values of a link's direction toward the client, for packets that arrive afterwards.
+
+        The packet being sent is finished at the old rate.
+        """
+        self._advance(now_ns)
+        self._take_values(link)
+        if self._bottleneck:
+            self._steps.append((now_ns, link.rate_bit_s))
+        else:
+            self._rate_bit_s = link.rate_bit_s
 
     def arrive(self, now_ns: int, packet: bytes) -> None:
         """Takes a packet that arrived at now_ns into the model."""
-        size = len(packet)
+        self.counters.packets_in += 1
+        self.counters.bytes_in += len(packet)
+        for _ in range(2 if self._duplicate and self._random.random() < self._duplicate else 1):
+            self._take(now_ns, packet)
+
+    def _take(self, now_ns: int, packet: bytes) -> None:
         counters = self.counters
-        counters.packets_in += 1
-        counters.bytes_in += size
         if self._loss and self._is_lost():
             counters.lost += 1
             return
+        if self._corrupt and self._random.random() < self._corrupt:
+            packet = self._with_wrong_bit(packet)
         entry_ns = now_ns + self._delay_ns
         if self._jitter_ns:
             entry_ns += self._random.randint(-self._jitter_ns, self._jitter_ns)
         if len(self._delay_line) + len(self._bottleneck) + len(self._departed) >= MOST_PACKETS:
             counters.refused += 1
             return
-        self._delay_line_bytes += size
+        self._delay_line_bytes += len(packet)
         if self._reorder and self._random.random() < self._reorder:
             at = bisect_right(self._delay_line, now_ns, key=lambda waiting: waiting[0])
             self._delay_line.insert(at, (now_ns, packet))
             return
         self._last_entry_ns = max(self._last_entry_ns, entry_ns)
         self._delay_line.append((self._last_entry_ns, packet))
+
+    def _with_wrong_bit(self, packet: bytes) -> bytes:
+        at, bit = divmod(self._random.randrange(8 * len(packet)), 8)
+        return packet[:at] + bytes([packet[at] ^ 1 << bit]) + packet[at + 1 :]
 
     def _is_lost(self) -> bool:
         """Draws whether the next packet is lost. As in netem, the packet that ends a burst is lost as well."""
@@ -277,7 +302,7 @@ class Direction:
             _, self._rate_bit_s = self._steps.popleft()
 
     def _enter(self, entry_ns: int, packet: bytes) -> None:
-        if self._rate_bit_s is None and self._opportunities is None:
+        if self._rate_bit_s is None and self._opportunities is None and not self._bottleneck:
             self._departed.append((entry_ns, packet))
             return
         counters = self.counters

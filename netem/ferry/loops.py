@@ -44,8 +44,8 @@ UP = Loop(direction="up", device="ferry-up", ferry_end="up-ferry", table="11")
 
 def needed(link: Link) -> tuple[Loop, ...]:
     """Returns the loops that a Link needs; no loops if the Link does not change packets."""
-    down = link.rate_bit_s is not None or link.delay_ns or link.loss
-    return ((DOWN,) if down else ()) + ((UP,) if link.delay_up_ns or link.trace_up or link.rate_up_bit_s else ())
+    ways = ((DOWN, link), (UP, link.reverse))
+    return tuple(loop for loop, way in ways if way.gated or way.rate_bit_s is not None or way.delayed or way.trace)
 
 
 def commands(link: Link, to_client: str, to_front: str) -> list[Command]:

@@ -39,11 +39,16 @@ def mount(kind: str, target: str, options: str = "") -> None:
 
 
 def begin_anew(seed: int) -> bool:
-    """Sets the time of day, and the seed of all random numbers. Returns True if the kernel accepts a seed.
+    """Sets the time of day, and the seed of all random numbers. Returns as `set_seed`."""
+    time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
+    return set_seed(seed)
+
+
+def set_seed(seed: int) -> bool:
+    """Sets the seed of all random numbers from now on. Returns True if the kernel accepts a seed.
 
     A guest kernel of another version may lack the lab's patch that makes the kernel accept a seed (kernel_patches/).
     """
-    time.clock_settime_ns(time.CLOCK_REALTIME, _DAY_NS)
     if _SEED.exists():
         _SEED.write_text(str(seed))
         return True

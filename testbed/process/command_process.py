@@ -49,7 +49,8 @@ class Work:
     command: receives the path of the scratch folder, and returns the command line that does the work; raises
     Unavailable if it cannot begin now. one_cpu: True to keep the process on one processor, if possible one that no
     other process of a job uses. kind: equal for all work that one process can do; None if it can do no further work.
-    further: receives the path of the scratch folder, and returns the line for a process that has done its work.
+    further: receives the path of the scratch folder, and returns the line for a process that has done its work. hears:
+    True if the command reads what `CommandProcess.tell` writes.
     programs: the programs that the work needs. A process may have them open, so it must not do the work if one of them
     has been replaced.
     """
@@ -58,6 +59,7 @@ class Work:
     one_cpu: bool
     kind: Hashable | None = None
     further: Callable[[Path], str] = str
+    hears: bool = False
     programs: frozenset[str] = frozenset()
 
 
@@ -91,7 +93,7 @@ class CommandProcess:
                 self._claim = undoing.enter_context(cpu_claims.claim()) if work.one_cpu else None
                 command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(self.scratch)]
                 command.append(str(self._claim.cpu) if self._claim else "any")
-                command.append("lab" if self.takes_further else "none")
+                command.append("lab" if self.takes_further or work.hears else "none")
                 self._process = subprocess.Popen(
                     [*command, *work.command(self.scratch)],
                     stdin=subprocess.PIPE,
@@ -121,10 +123,14 @@ class CommandProcess:
         if readable([self.output], 0):  # an idle process says nothing, so this is the end of its output
             return False
         try:
-            self._input.write(f"{work.further(self.scratch)}\n".encode())
+            self.tell(work.further(self.scratch))
         except OSError:  # it has just ended, or somebody has removed its scratch folder
             return False
         return True
+
+    def tell(self, line: str) -> None:
+        """Writes a line that the command reads. Raises OSError."""
+        self._input.write(f"{line}\n".encode())
 
     def end(self) -> None:
         """Ends the process, if it has not ended by itself. Further calls do nothing."""

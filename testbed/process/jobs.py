@@ -10,17 +10,22 @@ Rules:
 import os
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from priolab.common.errors import StepFailed, Unavailable
+from priolab.common.process.processes import readable
 from priolab.common.process.program_logs import last_lines
 from priolab.testbed.process.command_process import Work, give_back, process_for
 from priolab.testbed.process.work_folder import IDLE, PROGRESS
+
+ANSWERS = "answers "
+"""The beginning of a progress line that answers what the lab has asked (`Conversation`)."""
 
 _SAID_BYTES = 4096
 _DESERTED_S = 1.0
@@ -82,9 +87,8 @@ class _Job:
     def fileno(self) -> int:
         return self._process.output
 
-    @property
-    def overdue(self) -> str | None:
-        return self._deserted() or self.task.overdue(self.wall_s)
+    def overdue(self, wall_s: float) -> str | None:
+        return self._deserted() or self.task.overdue(wall_s)
 
     def _deserted(self) -> str | None:
         """Returns an error if the supervisor ended a second ago, but a process of the job holds its output pipe."""
@@ -116,6 +120,10 @@ class _Job:
         steps = [line.decode(errors="replace").strip() for line in lines]
         return [step.removeprefix(PROGRESS) for step in steps if step.startswith(PROGRESS)] if data else None
 
+    def tell(self, line: str) -> None:
+        """Writes a line that the job reads. Raises OSError."""
+        self._process.tell(line)
+
     def end(self, *, idle: bool = False) -> None:
         """Ends the job, if it has not ended. Further calls do nothing. idle: True if its process has done its work."""
         if self._log.closed:
@@ -125,6 +133,57 @@ class _Job:
             give_back(self._process)
         else:
             self._process.end()
+
+
+class Conversation:
+    """A job that is asked again and again while it runs. A context manager, which ends the job.
+
+    A job answers with a progress line that begins with ANSWERS, also when it has begun. Its limit is on the wall time
+    in which an answer was awaited.
+    """
+
+    def __init__(self, task: Task) -> None:
+        """Begins the job. Raises Unavailable."""
+        self._answers: deque[str] = deque()
+        self._asked_s, self._waited_s = time.monotonic(), 0.0
+        self._job: _Job | None = _Job(task)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._job is not None:
+            self._job.end()
+
+    def fileno(self) -> int:
+        """Returns the descriptor that is readable when there may be an answer. The job has not ended."""
+        assert self._job is not None, "the job has not ended"
+        return self._job.fileno()
+
+    def ask(self, line: str) -> None:
+        """Writes a line. The answer comes later."""
+        self._asked_s = time.monotonic()
+        if self._job is not None:
+            with suppress(OSError):  # it has ended, and `has_answered` sees it
+                self._job.tell(line)
+
+    def has_answered(self, wait_s: float) -> bool:
+        """Waits for some output of the job; returns True if there is an answer, or if the job has ended."""
+        if self._job is None or self._answers:
+            return True
+        trouble = self._job.overdue(self._waited_s + time.monotonic() - self._asked_s)
+        steps = self._job.read() if trouble is None and readable([self._job.fileno()], wait_s) else []
+        idle = steps is not None and IDLE in steps
+        self._answers.extend(step.removeprefix(ANSWERS) for step in steps or () if step.startswith(ANSWERS))
+        if trouble is not None or steps is None or idle:
+            job, self._job = self._job, None
+            _finish(job, trouble, idle=idle)
+        return self._job is None or bool(self._answers)
+
+    def answer(self) -> str | None:
+        """Returns the answer; None if the job has ended instead, and has called `finished`."""
+        self._waited_s += time.monotonic() - self._asked_s
+        return self._answers.popleft() if self._answers else None
 
 
 def run_all(
@@ -168,7 +227,7 @@ def run_all(
                     selector.unregister(job)
                     running.remove(job)
                     _finish(job, None, idle=idle)
-            for job, why in [(job, why) for job in running if (why := job.overdue)]:
+            for job, why in [(job, why) for job in running if (why := job.overdue(job.wall_s))]:
                 selector.unregister(job)
                 running.remove(job)
                 _finish(job, why)

@@ -10,19 +10,23 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from priolab.common.documents import check_document
 from priolab.common.errors import ScenarioError, StepFailed
-from priolab.common.exit_codes import signalled
 from priolab.common.process.streams import closed
 from priolab.testbed.option_values import parsed_time_ns
-from priolab.testbed.sandbox import knobs, report, session, terminal
-from priolab.testbed.sandbox.outcome import EXIT_CODES, Ending, Outcome
+from priolab.testbed.sandbox import knobs, report, seeds, session, terminal, timeline
+from priolab.testbed.sandbox.expectations import EXPECT, NEVER, Expectation, Verdict
+from priolab.testbed.sandbox.link_table import with_tables
+from priolab.testbed.sandbox.outcome import Ending, exit_code_of
 from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.packet_trace import PacketTrace
+from priolab.testbed.sandbox.sandbox_file import SUFFIX, take_file
 from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
 from priolab.testbed.sandbox.target import Target
 
@@ -38,9 +42,13 @@ examples:
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `priolab sandbox` to its parser."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EXAMPLES
-    parser.usage = "%(prog)s [-h] [KNOB=VALUE ...] [OPTION ...] [--server COMMAND] -- COMMAND ..."
+    parser.usage = (
+        "%(prog)s [-h] [KNOB=VALUE ...] [OPTION ...] [--server COMMAND] -- COMMAND ...\n"
+        "       %(prog)s [-h] FILE.toml [KNOB=VALUE ...] [OPTION ...]"
+    )
     listed = ", ".join(f"{name} ({knobs.default(name)})" for name in knobs.ALLOWED).replace("%", "%%")
-    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=f"knobs, with their defaults: {listed}")
+    help_of_words = f"knobs, with their defaults: {listed}; and FILE{SUFFIX}, which describes a sandbox"
+    parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=help_of_words)
     parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
     parser.add_argument(
         "--host",
@@ -87,23 +95,51 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scheduler",
         choices=("fifo", "default"),
-        default="fifo",
         help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
         " whose threads wait for each other by spinning (default: fifo)",
     )
     parser.add_argument("--memory", metavar="SIZE", help="the guest's memory, such as 2g")
     limit = f"{knobs.LIMIT_S:g}s"
-    parser.add_argument("--limit", metavar="TIME", default=limit, help=f"the client's longest time (default: {limit})")
+    parser.add_argument("--limit", metavar="TIME", help=f"the client's longest time (default: {limit})")
     parser.add_argument(
         "--wall-limit",
         metavar="TIME",
         help=f"the longest time on this machine's clock (default: {knobs.WALL_LIMIT_S:g}s; no limit with a terminal)",
     )
+    parser.add_argument(
+        "--at",
+        nargs=2,
+        metavar=("TIME", "EVENT"),
+        action="append",
+        default=[],
+        help="what happens at this time after the client's start: phone.LOSS=100%%, 'partition client server', 'heal',"
+        " 'kill server', ...; may be given several times",
+    )
+    for option, what in ((EXPECT, "'client prints done' or 'client exits 3'"), (NEVER, "'server prints panic'")):
+        parser.add_argument(
+            option,
+            metavar="WORDS",
+            action="append",
+            default=[],
+            help=f"fail unless this holds, such as {what}; may be given several times"
+            if option == EXPECT
+            else f"fail if this happens, such as {what}; may be given several times",
+        )
+    seeds.add_options(parser)
     parser.add_argument("--server-output", type=Path, metavar="FILE", help="write the server's output to this file")
     parser.add_argument("--both", action="store_true", help="print the output of all, each line with its host")
     parser.add_argument("--report", action="store_true", help="print what was counted, on standard error")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was counted as JSON")
     parser.add_argument("--capture", type=Path, metavar="FILE", help="write the packets of all hosts as pcapng")
+    parser.add_argument(
+        "--timeline",
+        type=Path,
+        metavar="FILE",
+        help="draw the packets of all hosts: .svg, or .png with vl-convert-python",
+    )
+    parser.add_argument(
+        "--between", metavar="BEGIN..END", help="draw the packets that were sent in this time, such as 1.5s..2s"
+    )
     parser.add_argument("--samples", type=Path, metavar="FILE", help="write the state of all TCP sockets over time")
     parser.add_argument("--interval", metavar="TIME", default="10ms", help="the time between samples (default: 10ms)")
     parser.set_defaults(do=sandbox, command=(), from_make=False, knobs=knobs.ALLOWED)
@@ -118,10 +154,19 @@ class Screen(Protocol):
 
 def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
+    seeds.check_options(options)
     request = request_of(options)
+    expectations = _expectations(options, request.spec.numbers)
+    if options.seeds is not None:
+        return seeds.search(options, request, expectations, shown.complain)
+    verdict = Verdict(expectations)
     for path in (options.capture, options.samples):
         if path is not None:
             check_document(path, _STEP)
+    begin_s, end_s = _between(options.between, options.timeline)
+    if options.timeline is not None:
+        timeline.check_file("--timeline", options.timeline)
+    traces: list[PacketTrace] = []
     where, note_of_choice = session.usable(request)
     if note_of_choice:
         _aside(f"note: {note_of_choice}")
@@ -129,23 +174,45 @@ def sandbox(options: argparse.Namespace, shown: Screen) -> int:
         _aside(note)
     output = _Output(both=options.both, marked=bool(options.host))
     with ExitStack() as stack:
-        servers, counts = (
+        servers, counts, drawn = (
             None if path is None else stack.enter_context(Target(path, _STEP))
-            for path in (options.server_output, options.json)
+            for path in (options.server_output, options.json, options.timeline)
         )
+        if drawn:
+            request = replace(request, traced=traces.append)
         room = stack.enter_context(session.room())
-        outcome = session.carry_out(request, where, room, output.hear)
+
+        def hear(frames: Iterable[OutputFrame]) -> None:
+            told = [*frames]
+            output.hear(told)
+            verdict.hear(told)
+
+        outcome = session.carry_out(request, where, room, hear)
         output.end()
         if servers:
             servers.write(b"".join(output.servers))
         if counts:
             counts.write(json.dumps(report.document(request.spec, outcome), indent=2).encode() + b"\n")
+        if drawn and traces:
+            drawn.write(traces[0].timeline(begin_s=begin_s, end_s=end_s).content(options.timeline))
     if options.report and outcome.ending is Ending.ENDED:
         for line in report.lines(request.spec, outcome):
             _aside(line)
+    for hint in outcome.hints:
+        _aside(f"hint: {hint}")
     if outcome.reason is not None:
         shown.complain(outcome.reason)
-    return code_of(outcome)
+    code = exit_code_of(outcome)
+    if outcome.ending is not Ending.ENDED:
+        return code
+    for lack in verdict.lacks(code):
+        shown.complain(lack)
+    return verdict.code(code)
+
+
+def _expectations(options: argparse.Namespace, hosts: Collection[str]) -> list[Expectation]:
+    given = ((EXPECT, options.expect), (NEVER, options.never))
+    return [Expectation.parse(option, words, hosts) for option, each in given for words in each]
 
 
 def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -154,15 +221,10 @@ def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
-def code_of(outcome: Outcome) -> int:
-    """Returns the exit code of `priolab sandbox`."""
-    if outcome.ending is not Ending.ENDED or outcome.code is None:
-        return EXIT_CODES[outcome.ending]
-    return outcome.code if outcome.code >= 0 else signalled(-outcome.code)
-
-
 def request_of(options: argparse.Namespace) -> session.RunRequest:
-    """Returns what the options ask for. Reads standard input. Raises ScenarioError."""
+    """Returns what the options ask for. Reads a file among the words, and standard input. Raises ScenarioError."""
+    of_file = take_file(options)
+    options.command = [*(options.command or _split("client", of_file))]
     given, links = knobs.parsed(options.words)
     if not options.command:
         raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
@@ -171,7 +233,8 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
     for name, of_link in links.items():
         knobs.check_link(name, of_link, [SERVER, *hosts])
     waits = dict(_wait(word, hosts) for word in options.wait_port)
-    size = terminal.window() if terminal.is_here() and not options.both else None
+    is_steered = terminal.is_here() and not options.both and options.seeds is None
+    size = terminal.window() if is_steered else None
     usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
     spec = SandboxSpec(
         knobs=knobs.of_way(given),
@@ -180,7 +243,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         server=None if options.server is None else _server(options.server),
         environment=session.environment_of(options.env, usual),
         folder=str(Path.cwd()),
-        limit_ns=parsed_time_ns("--limit", options.limit, "1ms", "1000000s"),
+        limit_ns=parsed_time_ns("--limit", options.limit or f"{knobs.LIMIT_S:g}s", "1ms", "1000000s"),
         sysctls=tuple(_sysctl(word, hosts) for word in options.set),
         wait=waits.pop(SERVER, LISTENS),
         scratch=options.scratch,
@@ -192,7 +255,8 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         ipv6=options.ipv6,
         terminal=size,
         visible=session.visible(options.read),
-    )
+    ).scheduled(with_tables(options.at), knobs.of_way({}))
+    spec = spec if options.seeds is not None else seeds.with_faults(spec, options.faults)
     return session.RunRequest(
         spec=spec,
         fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
@@ -243,6 +307,19 @@ def _wait(word: str, hosts: Iterable[str]) -> tuple[str, str]:
         return host or SERVER, text
     allowed = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
     raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further host and a colon if it is its")
+
+
+def _between(text: str | None, timeline: Path | None) -> tuple[float | None, float | None]:
+    """Returns the first and the last second of a timeline; None for those of the packets."""
+    if text is None:
+        return None, None
+    begin, dots, end = text.partition("..")
+    if not dots or timeline is None:
+        raise ScenarioError("--between", text, "BEGIN..END, such as 1.5s..2s, beside --timeline FILE")
+    begin_ns, end_ns = (parsed_time_ns("--between", each, "0s", "1000000s") for each in (begin, end))
+    if begin_ns >= end_ns:
+        raise ScenarioError("--between", text, "a BEGIN before its END")
+    return begin_ns / 10**9, end_ns / 10**9
 
 
 def _wall_limit_s(text: str | None, default_s: float) -> float:

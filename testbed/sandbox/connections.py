@@ -9,7 +9,7 @@ from itertools import combinations, zip_longest
 from typing import Self
 
 from priolab.common.netlink import Announcements, Conversation, Finder, question
-from priolab.testbed.sandbox.outcome import Connection
+from priolab.testbed.sandbox.outcome import Connection, Limits
 from priolab.testbed.sandbox.spec import SERVER
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.topology import ipv6_of
@@ -22,7 +22,7 @@ _MESSAGE = struct.Struct(">B3xHH16x16s")  # struct inet_diag_msg: family, ports 
 _IPV4_BYTES = 4
 _IPV4_IN_IPV6 = bytes(10) + b"\xff\xff"
 _MESSAGE_BYTES = 72
-_TCP_INFO = struct.Struct("=100xI24xQ12xI48xQQ")  # struct tcp_info, <linux/tcp.h>: the fields of _End, in its order
+_TCP_INFO = struct.Struct("=100xI24xQ12xI16xQQQ8xQQ")  # struct tcp_info, <linux/tcp.h>: the fields of _End
 _NEVER = 2**32 - 1
 _FINDER = Finder(_MESSAGE_BYTES, _INFO)
 _QUESTIONS = [
@@ -42,8 +42,16 @@ class _End:
     retransmissions: int
     received_bytes: int
     min_round_trip_us: int
+    busy_us: int
+    window_us: int
+    buffer_us: int
     sent_bytes: int
     sent_again_bytes: int
+
+    @property
+    def limits(self) -> Limits:
+        """What limited it as a sender."""
+        return Limits(busy_us=self.busy_us, window_us=self.window_us, buffer_us=self.buffer_us)
 
     @property
     def handed_bytes(self) -> int:
@@ -151,6 +159,8 @@ def _connections(ports: _Ports, near: Sequence[_End], far: Sequence[_End]) -> It
             down_retransmissions=there.retransmissions if there else 0,
             up_retransmissions=here.retransmissions if here else 0,
             min_round_trip_us=min(trips, default=None),
+            down_limits=there.limits if there else Limits(),
+            up_limits=here.limits if here else Limits(),
         )
 
 

@@ -8,13 +8,13 @@ from contextlib import suppress
 
 from priolab.common.errors import ScenarioError
 from priolab.netem import units
-from priolab.netem.link_options import LINK_OPTIONS, packed_traces
+from priolab.netem.link_options import HOST_LINK_OPTIONS, packed_traces
 from priolab.netem.link_profiles import LINK, OPTION, profile_of, with_profile
 from priolab.testbed.option_values import SEED_WORD, value_of
 from priolab.testbed.topology.end_words import CROSS_WORDS, END_WORDS, way_from
 
 _NONE = "none"
-_WORDS = {**LINK_OPTIONS, **CROSS_WORDS, **END_WORDS}
+_WORDS = {**HOST_LINK_OPTIONS, **CROSS_WORDS, **END_WORDS}
 OF_LINK = tuple(_WORDS)
 """The knobs of the link and of the server's TCP."""
 
@@ -66,8 +66,8 @@ def check_link(host: str, given: Mapping[str, str], hosts: Iterable[str]) -> Non
         allowed = f"HOST.NAME=VALUE with a host of {', '.join(hosts)}; the client's knobs are without a host"
         raise ScenarioError(f"{host}.{name}", value, allowed)
     for name, value in given.items():
-        if name not in (LINK, *LINK_OPTIONS):
-            raise ScenarioError(f"{host}.{name}", value, f"the knobs of a link: {LINK}, {', '.join(LINK_OPTIONS)}")
+        if name not in (LINK, *HOST_LINK_OPTIONS):
+            raise ScenarioError(f"{host}.{name}", value, f"the knobs of a link: {LINK}, {', '.join(HOST_LINK_OPTIONS)}")
     profile_of(given.get(LINK, OPTION.default), f"{host}.{LINK}")
 
 

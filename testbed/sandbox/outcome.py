@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from priolab.common.exit_codes import ExitCode
+from priolab.common.exit_codes import ExitCode, signalled
 
 
 class Ending(StrEnum):
@@ -49,6 +49,30 @@ class Direction:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What limited the sender at one end of a TCP connection, by its kernel (TCP_INFO), in its ticks of 10 ms.
+
+    busy_us: how long it had bytes that were sent or to be sent, and not acknowledged. window_us: how long of this the
+    receiver's window stopped it. buffer_us: how long its own send buffer did.
+    """
+
+    busy_us: int = 0
+    window_us: int = 0
+    buffer_us: int = 0
+
+    @property
+    def network_us(self) -> int:
+        """The rest of the time in which it was busy: the way, the congestion window, and the link's rate and queue."""
+        return max(0, self.busy_us - self.window_us - self.buffer_us)
+
+    @property
+    def most(self) -> str:
+        """What took the most time: `network`, `window` or `buffer`; `application` if it was never busy for a tick."""
+        times = {"network": self.network_us, "window": self.window_us, "buffer": self.buffer_us}
+        return max(times, key=lambda name: times[name]) if self.busy_us else "application"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Connection:
     """A TCP connection, as its kernels counted it when it was closed, or at the end.
 
@@ -56,6 +80,7 @@ class Connection:
     and at the server. down_retransmissions, up_retransmissions: segments that the server and the client sent again.
     min_round_trip_us: the shortest round trip of a segment; None if there was none. between: the hosts that stand for
     client and server here: the client first, the server last, others in the order in which they were given.
+    down_limits, up_limits: what limited the server and the client as senders. These are values of Python alone.
     """
 
     client_port: int
@@ -66,6 +91,8 @@ class Connection:
     up_retransmissions: int = 0
     min_round_trip_us: int | None = None
     between: tuple[str, str] = ("client", "server")
+    down_limits: Limits = Limits()
+    up_limits: Limits = Limits()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +108,17 @@ class Beside:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Happened:
+    """An event of the schedule, as it was given. at_ns: when it began to happen, from the client's start on. done_ns:
+    when it had happened.
+    """
+
+    at_ns: int
+    event: str
+    done_ns: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The end of a sandbox. reason: in words, if the client did not end by itself, or if programs were ended because
     the guest was out of memory. code: the client's exit code; negative, the signal that ended it; None if it did not
@@ -89,7 +127,8 @@ class Outcome:
     CLOCK_REALTIME at the client's start, the clock of captures. beside: the other hosts, if there are more than two
     or the server has a link. codes: the exit codes of the programs that had ended before they were ended, by their
     hosts. queue_bytes: of each host whose link has a queue in bytes, the most bytes in it toward the host (`down`)
-    and from it (`up`), if this way has a rate.
+    and from it (`up`), if this way has a rate. events: those of the schedule that happened. hints: what may have made
+    programs fail, in words.
     """
 
     ending: Ending
@@ -105,3 +144,12 @@ class Outcome:
     beside: Mapping[str, Beside] = field(default_factory=dict)
     codes: Mapping[str, int] = field(default_factory=dict)
     queue_bytes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    events: Sequence[Happened] = ()
+    hints: Sequence[str] = ()
+
+
+def exit_code_of(outcome: Outcome) -> int:
+    """Returns the exit code of `priolab sandbox` for a run, whatever was expected of it."""
+    if outcome.ending is not Ending.ENDED or outcome.code is None:
+        return EXIT_CODES[outcome.ending]
+    return outcome.code if outcome.code >= 0 else signalled(-outcome.code)

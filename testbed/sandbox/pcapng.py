@@ -15,9 +15,9 @@ _ETHERNET = 1
 _NAME, _RESOLUTION, _END = 2, 9, b"\0\0\0\0"
 _FILE = struct.Struct("=IHHiIII")  # of pcap: magic number, version, zone, accuracy, longest packet, kind
 _RECORD = struct.Struct("=IIII")  # of pcap: seconds, nanoseconds, kept length, length
+HEAD = _FILE.pack(0xA1B2_3C4D, 2, 4, 0, 0, 2**18, _ETHERNET)
+"""The beginning of a pcap file with times in nanoseconds."""
 _NS = 10**9
-
-_Packet = tuple[int, int, int, bytes]
 
 
 def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
@@ -26,7 +26,9 @@ def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
     captures: the name and the file of each interface.
     """
     packets = sorted(
-        packet for number, (_, path) in enumerate(captures) for packet in _packets(number, path.read_bytes())
+        (at_ns, number, length, data)
+        for number, (_, path) in enumerate(captures)
+        for at_ns, length, data in records(path.read_bytes())
     )
     blocks = [_block(_SECTION, struct.pack("=IHHq", _BYTE_ORDER, 1, 0, -1))]
     for name, _ in captures:
@@ -38,13 +40,18 @@ def joined(captures: Sequence[tuple[str, Path]]) -> bytes:
     return b"".join(blocks)
 
 
-def _packets(number: int, data: bytes) -> Iterator[_Packet]:
-    """Yields the time, the interface, the length and the kept bytes of each packet of a pcap file."""
+def record(seconds: int, nanoseconds: int, length: int, kept: bytes) -> bytes:
+    """Returns a packet of a pcap file. kept: all of it, or its beginning."""
+    return _RECORD.pack(seconds, nanoseconds, len(kept), length) + kept
+
+
+def records(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yields the time, the length and the kept bytes of each packet of a pcap file with times in nanoseconds."""
     at = _FILE.size
     while at + _RECORD.size <= len(data):
         seconds, nanoseconds, kept, length = _RECORD.unpack_from(data, at)
         at += _RECORD.size
-        yield seconds * _NS + nanoseconds, number, length, data[at : at + kept]
+        yield seconds * _NS + nanoseconds, length, data[at : at + kept]
         at += kept
 
 

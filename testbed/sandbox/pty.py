@@ -85,7 +85,7 @@ class Pty:
         idle = self._isolated and self._typed.frames >= self._bells  # no key is on its way
         wait = self._wait() if idle else Wait.ELSEWHERE
         if wait is Wait.ALONE or (wait is Wait.ALSO and quiet_ns >= _PATIENCE_NS):
-            self._bells += _stand_still()
+            self._bells += len(host_line())
             self._stir()
             return self._due_ns
         self._due_ns = now_ns + max(_SHORT_NS, quiet_ns // _PART)
@@ -170,11 +170,11 @@ def _tell(step: str) -> None:
     print(f"@ {step}", flush=True)
 
 
-def _stand_still() -> int:
-    """Stops the guest until something happens at the terminal of the host; returns how much has happened."""
+def host_line() -> bytes:
+    """Stops the guest until the host has a line; returns this line, or nothing if there will be no more."""
     line = os.open(_HOST_LINE, os.O_RDONLY)
     try:
-        return len(os.read(line, _CHUNK_BYTES))
+        return os.read(line, _CHUNK_BYTES)
     finally:
         os.close(line)
 

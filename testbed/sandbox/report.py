@@ -8,7 +8,7 @@ from typing import Any
 from priolab.common.amounts import plain
 from priolab.common.plural import counted
 from priolab.netem.link import Link
-from priolab.netem.link_options import LINK_OPTIONS
+from priolab.netem.link_options import HOST_LINK_OPTIONS
 from priolab.netem.units import parse_rate_bit_s
 from priolab.testbed.sandbox.outcome import Direction, Outcome
 from priolab.testbed.sandbox.spec import CLIENT, SERVER, SandboxSpec
@@ -31,13 +31,15 @@ def lines(spec: SandboxSpec, outcome: Outcome) -> Iterator[str]:
     """Yields the lines for people."""
     for name, way in spec.ways.items():
         yield f"the link{'' if spec.is_pair else f' of {name}'}: {_link(way.link, spec.texts(name))}"
+    for each in outcome.events:
+        yield f"after {each.at_ns / _NS:.6f} s: {each.event}"
     made = outcome.connections
     yield f"the client took {outcome.duration_ns / _NS:.6f} s"
     yield _way("the client", outcome.down, CLIENT, outcome) + _from(outcome.up if outcome.beside else None)
     if not outcome.beside:
         yield _way("the server", outcome.up, SERVER, outcome)
-    for name, each in outcome.beside.items():
-        yield _way("the server" if name == SERVER else name, each.down, name, outcome) + _from(each.up)
+    for name, beside in outcome.beside.items():
+        yield _way("the server" if name == SERVER else name, beside.down, name, outcome) + _from(beside.up)
     trips = [each.min_round_trip_us for each in made if each.min_round_trip_us is not None]
     if trips:
         yield f"{counted(len(made), 'TCP connection')}, shortest round trip {min(trips) / 1000:.3f} ms"
@@ -62,7 +64,7 @@ def _link(link: Link, texts: Mapping[str, str]) -> str:
     parts = ["no rate" if link.rate_bit_s is None else _exact(link.rate_bit_s)]
     parts += [] if link.rate_up_bit_s is None else [f"{_exact(link.rate_up_bit_s)} from it"]
     parts += [f"{_exact(step.rate_bit_s)} after {plain(step.at_ns / _NS, 9)} s" for step in link.rate_steps]
-    for name in LINK_OPTIONS:
+    for name in HOST_LINK_OPTIONS:
         if (each := trace.get(name)) is not None:
             parts.append(f"{name} with a mean of {_exact(round(each.mean_bit_s))}")
         elif name in texts and not name.startswith(("RATE", "TRACE")):
@@ -80,7 +82,7 @@ def _exact(rate_bit_s: int) -> str:
 
 def _link_document(link: Link) -> dict[str, Any]:
     traces = {name: getattr(link, name) for name in ("trace", "trace_up")}
-    fields = {name: value for name, value in vars(link).items() if name not in traces}
+    fields = {name: value for name, value in vars(link).items() if name not in (*traces, *link.left_out)}
     told = {f"{name}_mean_bit_s": each and each.mean_bit_s for name, each in traces.items()}
     return {**fields, "rate_steps": [asdict(step) for step in link.rate_steps], **told}
 
@@ -131,8 +133,14 @@ def document(spec: SandboxSpec, outcome: Outcome) -> dict[str, Any]:
     links: the links by the names of their hosts, with the fields of netem.link.Link; of a trace its mean rate.
     """
     told = asdict(outcome) | {"links": {name: _link_document(each.link) for name, each in spec.ways.items()}}
-    if not outcome.queue_bytes:
-        del told["queue_bytes"]
+    for name in ("queue_bytes", "hints"):
+        if not told[name]:
+            del told[name]
+    for each in told["connections"]:
+        del each["down_limits"], each["up_limits"]
+    del told["events"]
+    if spec.schedule:
+        told["events"] = [{"at_s": each.at_ns / _NS, "event": each.event} for each in outcome.events]
     if not outcome.beside:
         del told["beside"], told["codes"]
         for each in told["connections"]:

@@ -15,16 +15,20 @@ from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.guest.kernel_faults import check_kernel
 from priolab.testbed.sandbox.connections import Ends, joined
+from priolab.testbed.sandbox.events import Events
 from priolab.testbed.sandbox.filesystem import View
-from priolab.testbed.sandbox.network import ALL, Traffic, folder_of, shaping, topology_of
+from priolab.testbed.sandbox.network import ALL, Traffic, folder_of, recording, shaping, topology_of
 from priolab.testbed.sandbox.oom import OutOfMemory
 from priolab.testbed.sandbox.outcome import Beside, Connection, Direction, Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputWriter
-from priolab.testbed.sandbox.programs import Programs
+from priolab.testbed.sandbox.packet_recorder import LAST_BLOCK_S
+from priolab.testbed.sandbox.programs import Heard, Programs
 from priolab.testbed.sandbox.samples import SocketJournal, longest_queue
 from priolab.testbed.sandbox.spec import CLIENT, Files, SandboxSpec
+from priolab.testbed.sandbox.steering import Steering
 from priolab.testbed.topology import packet_capture as tap
 from priolab.testbed.topology.active import ActiveLink
+from priolab.testbed.topology.cuts import Cuts
 from priolab.testbed.topology.end_settings import CC
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.network import Network, build
@@ -68,12 +72,28 @@ def _carried_out(spec: SandboxSpec, files: Files, usual: Shaper | None, later_s:
         said = stack.enter_context(OutputWriter(files.said, [*hosts]))
         journal = stack.enter_context(_sampling(spec, files, hosts))
         shortage = stack.enter_context(OutOfMemory()) if spec.isolated else None
+        recorders = stack.enter_context(recording(spec, network, files))
         with _capturing(spec, network, files), View(spec, scratch) as view:
             programs = Programs(spec, files, said, hosts, view, later_s)
-            outcome = programs.run([*active.values()], [*ends.values()], journal)
+            cuts = Cuts(network, spec.numbers)
+            events = (
+                [stack.enter_context(Events(spec, active, cuts, programs, recorders))]
+                if spec.schedule or spec.steered
+                else []
+            )
+            looks = [each.look for each in events]
+            steering = [stack.enter_context(Steering(files, programs, events[0]))] if spec.steered else [None]
+            heard: list[Heard] = [*ends.values(), *recorders, *events, *filter(None, steering)]
+            outcome = programs.run([*active.values()], heard, journal, looks, steering[0])
+            outcome = replace(outcome, events=[each for of in events for each in of.happened])
         time.sleep(_SETTLE_S)  # the kernel tells of the last connections
         reason = "; ".join(filter(None, [outcome.reason, shortage.reason() if shortage else None])) or None
-        return _counted(replace(outcome, reason=reason), spec, traffic, active, joined(ends), scratch)
+        outcome = _counted(replace(outcome, reason=reason), spec, traffic, active, joined(ends), scratch)
+        if recorders:
+            time.sleep(LAST_BLOCK_S + 0.5)
+            later = _counted(outcome, spec, traffic, active, outcome.connections, scratch)
+            write_json(files.traced, asdict(later))
+        return outcome
 
 
 def _counted(
@@ -162,7 +182,8 @@ def _drops(active: ActiveLink, shaping: Shaping, name: str) -> tuple[int, int]:
         if lost := counters.get("kernel_drops", 0) + counters.get("refused", 0):
             raise StepFailed("the link (ferry)", f"{lost} packets came at once, more than it can take; send fewer")
         return counters.get("dropped", 0), counters.get("lost", 0)
-    stages = shapers.stages(shaping.link, shaping.near, shaping.far)[name]
+    link = shaping.link if active.changer is None else active.changer.link
+    stages = shapers.stages(link, shaping.near, shaping.far)[name]
     drops = {(each["dev"], each["handle"]): each["drops"] for each in counters}
     own = {stage: drops.get((stage.device, f"{stage.handle:x}:"), 0) for stage in stages.bottleneck}
     queue = own[stages.bottleneck[0]] if stages.bottleneck else 0

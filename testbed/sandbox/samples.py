@@ -18,12 +18,12 @@ from priolab.common.formats.samples import QueueSample
 from priolab.common.socket_diag import Connections
 from priolab.testbed.topology.active import Look
 from priolab.testbed.topology.namespace import Namespace
+from priolab.testbed.topology.packet_socket import ALL_PACKETS, packet_socket
 from priolab.testbed.topology.topology import WIRE
 
 _QUIET = 100
 """Samples without a change, after which they may be further apart."""
 _LONGEST_NS = 10**10
-_ALL_PACKETS = 3  # ETH_P_ALL, <linux/if_ether.h>
 
 
 class SocketJournal:
@@ -118,9 +118,8 @@ class Pace:
             tap.close()
         self._taps = []
         for host in self._hosts if on else ():
-            with host.entered():
-                tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK, 0)
-            tap.bind((WIRE, _ALL_PACKETS))
+            tap = packet_socket(host, socket.SOCK_DGRAM)
+            tap.bind((WIRE, ALL_PACKETS))
             self._taps.append(tap)
             self._selector.register(tap, selectors.EVENT_READ, self._wake)
 

@@ -7,8 +7,7 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 """
 
 import os
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from inspect import signature
@@ -19,13 +18,19 @@ from typing import Self
 from priolab.common.errors import LabError, ScenarioError, StepFailed, Unfit
 from priolab.netem.link_profiles import layered
 from priolab.testbed.process.command_process import keep_guests
-from priolab.testbed.sandbox import knobs, report, session
-from priolab.testbed.sandbox.outcome import Connection, Ending, Outcome
+from priolab.testbed.sandbox import knobs, session
+from priolab.testbed.sandbox.faults import Faults
+from priolab.testbed.sandbox.link_table import with_tables
+from priolab.testbed.sandbox.net import Session
+from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
-from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
-
-Command = str | Sequence[str]
-"""A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
+from priolab.testbed.sandbox.packet_trace import PacketTrace
+from priolab.testbed.sandbox.repetition import Repetition
+from priolab.testbed.sandbox.result import ClientFailed, Result
+from priolab.testbed.sandbox.schedule import knobs_of
+from priolab.testbed.sandbox.seed_search import SeedSearch, TrialRun, check_seeds, jobs_of
+from priolab.testbed.sandbox.session import RunRequest
+from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, Command, SandboxSpec, check_host, split
 
 
 class Host:
@@ -36,85 +41,37 @@ class Host:
 
     def __init__(self, command: Command = "", **link: str | int) -> None:
         """command: an empty one for a host on which nothing runs. The knobs are those of a link."""
-        self.command = _split(command)
+        self.command = split(command)
         self.link = {name: str(value) for name, value in link.items()}
 
 
 _NS = 10**9
-
-
-class ClientFailed(AssertionError):
-    """The client ended with another exit code than 0. Its text has the code, and a reason or the last that it wrote."""
+_SCHEDULE = "schedule"
+"""The parameter that has events, for errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
-    """The result of a run. outcome: how it ended, and what was counted. frames: what the programs wrote, and when."""
+class FailingSeed:
+    """A run that fails, of those that a search has tried. schedule: the times and events that are left of its faults.
 
-    outcome: Outcome
-    frames: Sequence[OutputFrame]
+    result: of the run, with the command that repeats it.
+    """
 
-    @property
-    def code(self) -> int:
-        """The client's exit code; negative, the signal that ended it."""
-        assert self.outcome.code is not None, "a client that has not ended raises an error"
-        return self.outcome.code
+    seed: int
+    schedule: Sequence[tuple[str, str]]
+    result: Result
 
-    @property
-    def seconds(self) -> float:
-        """The time from the client's start to its end, by the clock of the hosts."""
-        return self.outcome.duration_ns / _NS
-
-    @property
-    def out(self) -> str:
-        """The client's standard output."""
-        return self.written(CLIENT, "out").decode(errors="replace")
-
-    @property
-    def err(self) -> str:
-        """The client's standard error."""
-        return self.written(CLIENT, "err").decode(errors="replace")
-
-    @property
-    def server(self) -> str:
-        """Both outputs of the server."""
-        return self.written(SERVER, "out", "err").decode(errors="replace")
-
-    @property
-    def connections(self) -> Sequence[Connection]:
-        """The TCP connections between the hosts."""
-        return self.outcome.connections
-
-    @property
-    def retransmissions(self) -> int:
-        """The segments that TCP sent again, in both directions."""
-        return sum(each.down_retransmissions + each.up_retransmissions for each in self.connections)
-
-    @property
-    def goodput_bit_s(self) -> float:
-        """TCP's data that the client's kernel received, by the client's time."""
-        return report.goodput_bit_s(report.received_bytes(self.outcome, CLIENT), self.outcome) or 0.0
-
-    def written(self, host: str, *streams: str) -> bytes:
-        """Returns what a host's program wrote to the streams `out` and `err`."""
-        return b"".join(each.data for each in self.frames if each.place == host and each.stream in streams)
-
-    def check(self) -> Self:
-        """Returns this result. Raises ClientFailed if the client's exit code is not 0."""
-        __tracebackhide__ = True  # pytest shows the test's line and the error alone
-        if self.code != 0:
-            last = (self.err or self.out).strip().rpartition("\n")[2]
-            reason = self.outcome.reason or last or "it wrote nothing"
-            raise ClientFailed(f"the client ended with exit code {self.code}: {reason}")
-        return self
+    def __repr__(self) -> str:
+        events = "; ".join(f"{at} {event}" for at, event in self.schedule) or "no event"
+        return f"FailingSeed: seed {self.seed} with {events}\nto repeat it: {self.result.command}"
 
 
 class Sandbox:
     """Hosts, `client`, `server` and further ones, joined by links. A context manager, which keeps a guest meanwhile.
 
     Every run begins anew: nothing that a program did in a run has an effect on the next one, but for what it wrote into
-    the current folder. In a kept guest TCP's first sequence numbers differ from those in a new one. With fresh=True
-    each run has a new guest, and its packets repeat to the byte.
+    the current folder. In a kept guest TCP's time stamps and the identifications of IP packets differ from those in a
+    new one. With fresh=True each run has a new guest, and its captures repeat to the byte.
     """
 
     def __init__(
@@ -133,7 +90,9 @@ class Sandbox:
         read: Iterable[str | os.PathLike[str]] = (),
         scheduler: str = "fifo",
         fresh: bool = False,
+        capture: bool = False,
         memory: str | None = None,
+        schedule: Iterable[tuple[str, str]] = (),
         limit_s: float = knobs.LIMIT_S,
         wall_limit_s: float = knobs.WALL_LIMIT_S,
         **link: str | int,
@@ -143,9 +102,13 @@ class Sandbox:
         The parameters are the options of `priolab sandbox`. hosts: the further hosts by their names (`--host`).
         sysctls: host, name and value of each. wait: the port at which the server must listen before the client starts,
         `any` or `none`; or such values by the names of hosts. folder: the programs' current folder; None for that of
-        this process. scheduler: `fifo`, or `default` for that of the kernel. Raises ScenarioError.
+        this process. scheduler: `fifo`, or `default` for that of the kernel. capture: True to capture the packets of
+        every run (`Result.packets`). schedule: times and events of each run (`--at`), such as
+        ("5s", "phone.LOSS=100%"). Raises ScenarioError.
         """
         _check_names("Sandbox", link)
+        if not isinstance(capture, bool):
+            raise Unfit("Sandbox(capture=...): True or False; a file is the parameter capture of run()")
         given = {name: str(value) for name, value in link.items()}
         given |= {knobs.SEED: str(seed)} if seed is not None else {}
         given |= {knobs.FABRIC: fabric} if fabric is not None else {}
@@ -159,6 +122,9 @@ class Sandbox:
         for name in [*waits, *(host for host, _, _ in sysctls)]:
             if name not in (CLIENT, SERVER, *further):
                 raise ScenarioError("host", name, ", ".join((CLIENT, SERVER, *further)))
+        self._further = further
+        self._memory = memory
+        self._last: Result | None = None
         self._spec = SandboxSpec(
             knobs=knobs.of_way(given),
             seed=knobs.seed(given),
@@ -179,8 +145,10 @@ class Sandbox:
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh
+        self._capture = capture
         self._memory_mib = knobs.memory_mib(memory)
         self._room: Path | None = None
+        self._schedule = tuple(schedule)
         self.start(server)
 
     def __enter__(self) -> Self:
@@ -194,62 +162,209 @@ class Sandbox:
         self._room = None
         self._stack.close()
 
+    @property
+    def last(self) -> Result | None:
+        """The result of the last run, also of one that raised an error; None before the first."""
+        return self._last
+
     def start(self, server: Command | Host | None) -> Self:
         """Makes each later run start this server before its client; None for no server. Raises ScenarioError."""
         host = server if isinstance(server, Host) else Host(server or "")
         links = {name: each for name, each in self._spec.links.items() if name != SERVER} | _links({SERVER: host})
         self._spec = replace(self._spec, server=host.command or None, links=links)
+        self._server = host
         return self
+
+    def at(self, time: str, event: str) -> Self:
+        """Makes an event happen at a time in each later run (`--at`), such as "5s", "phone.LOSS=100%"."""
+        self._schedule = (*self._schedule, (time, event))
+        return self
+
+    def session(self, *, changes: Iterable[str] = (), capture: bool | None = None, **link: str | int) -> Session:
+        """Returns hosts that the caller steers, after `with` or `async with`. Afterwards `last` is the result.
+
+        changes: knobs that will change, such as `phone.RATE`, where a link needs a part for it from the beginning.
+        capture, link: as for `run`. Raises LabError.
+        """
+        room = self._entered("session")
+        if self._schedule:
+            raise Unfit("session(): a Sandbox without a schedule; in a session net.happen(EVENT) makes an event happen")
+        _check_names("session", link)
+        given = layered(self._given, {name: str(value) for name, value in link.items()})
+        knobs.check(given)
+        fabric = given.get(knobs.FABRIC, session.AUTO)
+        if fabric == session.NAMESPACES:
+            raise ScenarioError(knobs.FABRIC, fabric, f"{session.GUEST} with session(): on a real clock time goes on")
+        changing = knobs_of(changes, self._spec.numbers, "changes")
+        bare = {name: knobs.of_way({}) for name in changing if name not in (CLIENT, *self._spec.links)}
+        spec = replace(
+            self._spec,
+            knobs=knobs.of_way(given),
+            seed=knobs.seed(given),
+            links={**self._spec.links, **bare},
+            client=(),
+            steered=True,
+            changing=changing,
+        )
+        is_captured = self._capture if capture is None else capture
+        request = RunRequest(
+            spec=spec,
+            fabric=session.GUEST if fabric == session.AUTO else fabric,
+            wall_limit_s=self._wall_limit_s,
+            memory_mib=self._memory_mib,
+            fresh=self._fresh,
+            traced=(lambda _: None) if is_captured else None,
+        )
+        session.usable(request)
+        return Session(session.steered(request, room), self._ended)
+
+    def _ended(self, outcome: Outcome, frames: Sequence[OutputFrame], trace: PacketTrace | None) -> Result:
+        """Makes the result of a session."""
+        self._last = Result(outcome=outcome, frames=frames, trace=trace)
+        return self._last
+
+    def faults(self, words: str) -> Faults:
+        """Returns the faults that words such as "partition, LOSS<=30%" describe (`--faults`). Raises ScenarioError."""
+        own = with_tables(self._schedule, _SCHEDULE)
+        return Faults.parse(words, self._spec.scheduled(own, knobs.of_way({}), _SCHEDULE), "faults")
 
     def run(
         self,
         client: Command,
         *,
         stdin: bytes = b"",
-        capture: Path | None = None,
+        capture: Path | bool | None = None,
         samples: Path | None = None,
         interval_s: float = 0.01,
+        schedule: Iterable[tuple[str, str]] = (),
         **link: str | int,
     ) -> Result:
         """Runs the server and then the client, until the client ends; returns what they did. Raises LabError.
 
-        stdin: the client's standard input. capture, samples: files to write packets and samples to. interval_s: between
-        samples. link: knobs that differ in this run from those of the sandbox.
+        stdin: the client's standard input. capture: a file to write packets to; True for the result's packets alone;
+        None for what the sandbox was made with. samples: a file to write samples to. interval_s: between samples.
+        schedule: times and events of this run, beside those of all. link: knobs that differ in this run from those of
+        the sandbox.
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
-        if self._room is None:
-            raise StepFailed("sandbox", "run() needs `with`: with Sandbox(...) as sandbox: sandbox.run(...)")
-        _check_names("run", link)
-        given = layered(self._given, {name: str(value) for name, value in link.items()})
-        knobs.check(given)
-        spec = replace(
-            self._spec,
-            knobs=knobs.of_way(given),
-            seed=knobs.seed(given),
-            client=_split(client),
-            interval_ns=None if samples is None else round(interval_s * _NS),
+        room = self._entered("run")
+        request, repetition = self._asked("run", client, stdin, schedule, link)
+        traces: list[PacketTrace] = []
+        request = replace(
+            request,
+            spec=replace(request.spec, interval_ns=None if samples is None else round(interval_s * _NS)),
+            capture=capture if isinstance(capture, Path) else None,
+            samples=samples,
+            traced=traces.append if capture or (capture is None and self._capture) else None,
         )
-        request = session.RunRequest(
+        where, _ = session.usable(request)
+        frames: list[OutputFrame] = []
+        outcome = session.carry_out(request, where, room, frames.extend)
+        trace = traces[0] if traces else None
+        self._last = Result(outcome=outcome, frames=frames, trace=trace, command=repetition.command)
+        if outcome.ending is not Ending.ENDED:
+            raise StepFailed("sandbox", "; ".join([outcome.reason or outcome.ending, *outcome.hints]))
+        return self._last
+
+    def search(
+        self,
+        client: Command,
+        *,
+        seeds: Sequence[int],
+        faults: str | None = None,
+        fails: Callable[[Result], object] = lambda result: result.code != 0,
+        jobs: int = 1,
+        stdin: bytes = b"",
+        capture: bool | None = None,
+        schedule: Iterable[tuple[str, str]] = (),
+        **link: str | int,
+    ) -> FailingSeed | None:
+        """Runs with one seed after the other until a run fails; returns it, None if none fails. Raises LabError.
+
+        seeds: such as range(1, 1001). faults: events that each seed draws (`--faults`); those of the run that is
+        returned are fewer and shorter ones with which it still fails in the same way. fails: returns a true value, or
+        raises AssertionError, for the result of a run that fails. A run whose client does not end fails anyway. jobs:
+        how many runs at once; of more than four, some start a guest each. The others are those of run().
+        """
+        __tracebackhide__ = True  # pytest shows the test's line and the error alone
+        room = self._entered("search")
+        check_seeds("seeds", seeds)
+        if knobs.SEED in link:
+            raise Unfit(f"search({knobs.SEED}=...): the parameter is seeds, such as seeds=range(1, 1001)")
+        request, repetition = self._asked("search", client, stdin, schedule, link)
+        if request.fabric == session.NAMESPACES:
+            raise ScenarioError("fabric", request.fabric, f"{session.GUEST} with search(): elsewhere no run repeats")
+        request = replace(request, fabric=session.GUEST)
+        session.usable(request)
+
+        def result_of(run: TrialRun) -> Result:
+            command = replace(repetition, spec=run.spec).command
+            return Result(outcome=run.outcome, frames=run.frames, trace=run.trace, command=command)
+
+        def way_to_fail(run: TrialRun) -> Hashable | None:
+            if run.outcome.ending is not Ending.ENDED:
+                return run.outcome.ending
+            try:
+                return "fails" if fails(result_of(run)) else None
+            except AssertionError:
+                return "fails"
+
+        found = SeedSearch(
+            request=request,
+            room=room,
+            judge=way_to_fail,
+            faults=None if faults is None else Faults.parse(faults, request.spec, "faults"),
+            traced=self._capture if capture is None else capture,
+            jobs=jobs_of("jobs", f"{jobs}"),
+        ).find(seeds)
+        if found is None:
+            return None
+        self._last = result_of(found.run)
+        return FailingSeed(seed=found.run.trial.seed, schedule=found.run.trial.schedule, result=self._last)
+
+    def _entered(self, name: str) -> Path:
+        """Returns the folder for the files of runs. Raises StepFailed outside of `with`."""
+        if self._room is None:
+            raise StepFailed("sandbox", f"{name}() needs `with`: with Sandbox(...) as sandbox: sandbox.{name}(...)")
+        return self._room
+
+    def _asked(
+        self,
+        name: str,
+        client: Command,
+        stdin: bytes,
+        schedule: Iterable[tuple[str, str]],
+        link: Mapping[str, str | int],
+    ) -> tuple[RunRequest, Repetition]:
+        """Returns what a call of this name asks for, and how a command asks for it. Raises ScenarioError."""
+        _check_names(name, link)
+        given = layered(self._given, {knob: str(value) for knob, value in link.items()})
+        knobs.check(given)
+        spec = replace(self._spec, knobs=knobs.of_way(given), seed=knobs.seed(given), client=split(client)).scheduled(
+            with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE
+        )
+        request = RunRequest(
             spec=spec,
             fabric=given.get(knobs.FABRIC, knobs.default(knobs.FABRIC)),
             stdin=stdin,
             wall_limit_s=self._wall_limit_s,
             memory_mib=self._memory_mib,
-            capture=capture,
-            samples=samples,
             fresh=self._fresh,
         )
-        where, _ = session.usable(request)
-        frames: list[OutputFrame] = []
-        outcome = session.carry_out(request, where, self._room, frames.extend)
-        if outcome.ending is not Ending.ENDED:
-            raise StepFailed("sandbox", outcome.reason or outcome.ending)
-        return Result(outcome=outcome, frames=frames)
+        repetition = Repetition(
+            spec=spec,
+            given=given,
+            links={host: each.link for host, each in {SERVER: self._server, **self._further}.items()},
+            memory=self._memory,
+            stdin=stdin,
+        )
+        return request, repetition
 
 
 def _check_names(called: str, given: Iterable[str]) -> None:
     """Checks that what should be knobs are not parameters: of another name, or of the other call. Raises Unfit."""
-    parameters = {name: signature(call).parameters for name, call in (("Sandbox", Sandbox), ("run", Sandbox.run))}
+    calls: dict[str, Callable[..., object]] = {"Sandbox": Sandbox, "run": Sandbox.run, "search": Sandbox.search}
+    parameters = {name: signature(call).parameters for name, call in calls.items()}
     for name in given:
         for call, allowed in parameters.items():
             for meant in (name, f"{name}_s"):
@@ -265,8 +380,4 @@ def _links(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     return {name: knobs.of_way(host.link) for name, host in hosts.items() if host.link}
 
 
-def _split(command: Command) -> tuple[str, ...]:
-    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
-
-
-__all__ = ["ClientFailed", "Command", "Host", "LabError", "Result", "Sandbox"]
+__all__ = ["ClientFailed", "Command", "FailingSeed", "Host", "LabError", "Result", "Sandbox"]

@@ -35,6 +35,8 @@ from priolab.testbed.sandbox.busy_program import busy_program
 from priolab.testbed.sandbox.filesystem import GUESTS
 from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame, OutputReader
+from priolab.testbed.sandbox.packet_trace import PacketTrace
+from priolab.testbed.sandbox.schedule import ClockJump, Run
 from priolab.testbed.sandbox.spec import TASKS, Files, SandboxSpec
 from priolab.testbed.sandbox.target import Target
 from priolab.testbed.sandbox.terminal import KERNEL_WORD, Terminal, joined
@@ -63,7 +65,8 @@ class RunRequest:
 
     fabric: the value of FABRIC. stdin: the client's standard input. wall_limit_s: the longest time on this machine's
     clock. memory_mib: the guest's memory; None for the usual. capture, samples: the files for packets and for samples;
-    None for none. fresh: True for a guest of its own.
+    None for none. fresh: True for a guest of its own. traced: called with the packets of the run; None if nobody wants
+    them.
     """
 
     spec: SandboxSpec
@@ -74,6 +77,7 @@ class RunRequest:
     capture: Path | None = None
     samples: Path | None = None
     fresh: bool = False
+    traced: Callable[[PacketTrace], None] | None = None
 
 
 def usable(request: RunRequest) -> tuple[str, str | None]:
@@ -99,7 +103,7 @@ def usable(request: RunRequest) -> tuple[str, str | None]:
 
 def _check_usable(where: str, spec: SandboxSpec) -> None:
     """Raises Unavailable if this machine cannot carry the spec out there."""
-    links, own = [way.link for way in spec.ways.values()], spec.way.server.qdisc
+    links, own = [*spec.first_links.values()], spec.way.server.qdisc
     if where == GUEST:
         of_guests.check_machine(_MEMORY_MIB)
         of_guests.check_links(links, own, None, _MEMORY_MIB)
@@ -137,11 +141,97 @@ def carry_out(request: RunRequest, where: str, room: Path, hear: Callable[[Itera
             captures = [(name, files.capture(name)) for name in spec.numbers]
             if capture and all(path.exists() for _, path in captures):
                 capture.write(pcapng.joined(captures))
+            if request.traced and files.traced.exists():
+                request.traced(_trace(spec, files))
             if samples and files.samples.exists():
                 samples.write(files.samples.read_bytes())
         return outcome
     finally:
         shutil.rmtree(files.path, ignore_errors=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steered:
+    """A spec that a test carries out call by call (net.py). frames: what the programs have written so far.
+
+    talk: with the guest, which answers first when its hosts are there. listen: hears the programs. outcome: returns the
+    outcome, when the guest has ended.
+    """
+
+    spec: SandboxSpec
+    files: Files
+    talk: jobs.Conversation
+    frames: Sequence[OutputFrame]
+    listen: Callable[[], None]
+    outcome: Callable[[], Outcome]
+
+    def trace(self) -> PacketTrace | None:
+        """Returns the packets; None without a capture, or if the session was interrupted."""
+        return _trace(self.spec, self.files) if self.spec.traced and self.files.traced.exists() else None
+
+
+@contextmanager
+def steered(request: RunRequest, room: Path) -> Iterator[Steered]:
+    """Yields a session in a guest, which ends with it. Raises LabError."""
+    spec = _completed(request, GUEST)
+    files = Files(Path(tempfile.mkdtemp(dir=room)))
+    try:
+        spec.write(files)
+        frames: list[OutputFrame] = []
+        run = _Run(request, spec, files, frames.extend, None)
+        with run.conversation() as talk:
+            yield Steered(spec=spec, files=files, talk=talk, frames=frames, listen=run.listen, outcome=run.ended)
+    finally:
+        shutil.rmtree(files.path, ignore_errors=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A request among several. finished: called with the outcome, and with what the programs have written."""
+
+    request: RunRequest
+    finished: Callable[[Outcome, Sequence[OutputFrame]], None]
+
+
+def carry_out_all(orders: Iterable[Order], where: str, room: Path, side_by_side: int) -> None:
+    """Carries out orders, some of them side by side, and begins each in its turn. Raises LabError.
+
+    side_by_side: how many at once. Requests have no files for packets and samples, and no terminal.
+    """
+
+    def tasks() -> Iterator[jobs.Task]:
+        for order in orders:
+            spec = _completed(order.request, where)
+            files = Files(Path(tempfile.mkdtemp(dir=room)))
+            spec.write(files)
+            if order.request.stdin:
+                files.stdin.write_bytes(order.request.stdin)
+            frames: list[OutputFrame] = []
+            run = _Run(order.request, spec, files, frames.extend, None)
+            yield replace(run.task(), finished=partial(end, order, run, frames))
+
+    def end(order: Order, run: _Run, frames: Sequence[OutputFrame], finish: jobs.Finish) -> None:
+        run.finished(finish)
+        outcome = run.ended()
+        if order.request.traced and run.files.traced.exists():
+            order.request.traced(_trace(run.spec, run.files))
+        shutil.rmtree(run.files.path, ignore_errors=True)
+        order.finished(outcome, frames)
+
+    jobs.run_all(tasks(), side_by_side, lambda _name, _step: None)
+
+
+def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
+    at_router = {name: files.router_trace(name) for name in spec.ways}
+    outcome = msgspec.convert(read_json(files.traced), Outcome)
+    if spec.steered:
+        spec = replace(spec, schedule=tuple((each.at_ns, each.event) for each in outcome.events))
+    return PacketTrace(
+        spec=spec,
+        outcome=outcome,
+        hosts={name: files.trace(name).read_bytes() for name in spec.numbers},
+        routers={name: path.read_bytes() for name, path in at_router.items() if path.exists()},
+    )
 
 
 def _completed(request: RunRequest, where: str) -> SandboxSpec:
@@ -153,6 +243,8 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
     if isolated:
         if spec.terminal and not kernel.can_wait():
             raise Unavailable("a terminal", "this guest kernel cannot stand still", "use KERNEL=7.2, or add </dev/null")
+        if spec.steered and not kernel.can_wait():
+            raise Unavailable("session()", "this guest kernel cannot stand still", "use KERNEL=7.2")
         _check_folder(spec)
         _check_memory(request)
     else:
@@ -160,6 +252,7 @@ def _completed(request: RunRequest, where: str) -> SandboxSpec:
     return replace(
         spec,
         capture=request.capture is not None,
+        traced=request.traced is not None,
         tcpdump=tcpdump,
         isolated=isolated,
         programs=tuple(_programs(spec)) if isolated else (),
@@ -174,9 +267,15 @@ def _check_nothing_of_guests(request: RunRequest) -> None:
         ("--scratch", request.spec.scratch, "write this machine's files"),
         ("--read", request.spec.visible is not None, "read this machine's files"),
         ("--memory", request.memory_mib is not None, "use this machine's memory"),
+        ("clock", _sets_clock(request.spec), "have this machine's clock"),
     ):
         if given:
             raise ScenarioError(option, "", f"FABRIC={GUEST} alone: elsewhere programs {what}")
+
+
+def _sets_clock(spec: SandboxSpec) -> bool:
+    """True if the time of day jumps."""
+    return any(isinstance(step.event, ClockJump) for step in spec.steps)
 
 
 def _views_of_the_kernel() -> Iterator[str]:
@@ -212,7 +311,8 @@ def _check_memory(request: RunRequest) -> None:
 
 def _programs(spec: SandboxSpec) -> Iterator[str]:
     """Yields the paths of the programs that are found in PATH."""
-    for command in (spec.client, *spec.companions.values()):
+    further = (step.event.command for step in spec.steps if isinstance(step.event, Run))
+    for command in filter(None, (spec.client, *spec.companions.values(), *further)):
         found = shutil.which(command[0], path=spec.environment.get("PATH"))
         if found and Path(found).is_absolute() and not Path(found).is_relative_to(spec.folder):
             yield found
@@ -235,10 +335,20 @@ class _Run:
         self._reader = OutputReader(self.files.said, [*self.spec.numbers])
 
     def outcome(self) -> Outcome:
+        jobs.run_all([self.task()], 1, self._progress, self.listen)
+        return self.ended()
+
+    def conversation(self) -> jobs.Conversation:
+        """Begins the job of a session."""
+        return jobs.Conversation(self.task())
+
+    def task(self) -> jobs.Task:
         log = self.files.path / "console.log"
-        task = jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self._finished)
-        jobs.run_all([task], 1, self._progress, self._listen)
-        self._listen()
+        return jobs.Task(name=_NAME, work=self._work(), log=log, overdue=self._overdue, finished=self.finished)
+
+    def ended(self) -> Outcome:
+        """Returns the outcome of a job that has ended."""
+        self.listen()
         finish = self._finish
         assert finish is not None, "the job has ended"
         if self.files.outcome.exists():
@@ -260,6 +370,7 @@ class _Run:
             kind=None if self.request.fresh or self.terminal else settings.kind,
             further=partial(self._in_guest, guests.further),
             programs=frozenset(self.spec.programs),
+            hears=self.spec.steered,
         )
 
     def _guest(self) -> Guest:
@@ -287,20 +398,22 @@ class _Run:
     def _progress(self, _: str, step: str) -> None:
         if self.terminal:
             self.terminal.hear(step, self._scratch)
-        self._listen()
+        self.listen()
 
-    def _listen(self) -> None:
+    def listen(self) -> None:
+        """Hears what the programs have written."""
         self.hear(self._reader.read())
 
     def _overdue(self, wall_s: float) -> str | None:
         if wall_s <= self.request.wall_limit_s:
             return None
-        said = f"the client did not end within {self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
-        started = [command[0] for command in (self.spec.client, *self.spec.companions.values())]
+        limit = f"{self.request.wall_limit_s:g} s of this machine's time (--wall-limit)"
+        said = f"the calls took more than {limit}" if self.spec.steered else f"the client did not end within {limit}"
+        started = [command[0] for command in (self.spec.client, *self.spec.companions.values()) if command]
         busy = None if self._scratch is None else busy_program(self._scratch, started)
         return f"{said}; {busy} uses the processor all the time" if busy else said
 
-    def _finished(self, finish: jobs.Finish) -> None:
+    def finished(self, finish: jobs.Finish) -> None:
         self._finish = finish
 
 

@@ -1,8 +1,10 @@
 """The spec of a sandbox: the programs, the link between them, and what else the process in the hosts must know."""
 
+import os
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+import shlex
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
@@ -11,14 +13,28 @@ import msgspec
 
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
+from priolab.netem.link import Link
+from priolab.netem.shaper import lack_of
+from priolab.netem.shaper_kind import Shaper
+from priolab.testbed.sandbox import schedule
 from priolab.testbed.sandbox.keystrokes import Size
+from priolab.testbed.sandbox.schedule import AT, HostEvent, LinksOverTime, Step, Verb, check, links_of, schedule_of
 from priolab.testbed.topology.end_words import Way, way_from
 
-CLIENT, SERVER = "client", "server"
+CLIENT, SERVER = schedule.CLIENT, "server"
 """The names of the first two hosts, and of the machines for the programs in them."""
 
 TASKS = "priolab.testbed.sandbox.task"
 """The module whose tasks the guests of sandboxes carry out."""
+
+Command = str | Sequence[str]
+"""A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
+
+
+def split(command: Command) -> tuple[str, ...]:
+    """Returns the argument list of a command."""
+    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
+
 
 _MOST_HOSTS = 16
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -55,19 +71,21 @@ def check_host(option: str, name: str, others: Collection[str]) -> None:
 class SandboxSpec:
     """A sandbox to carry out.
 
-    knobs: those of the client's link and of the server's TCP. client, server: the
-    argument lists of the programs; None for no server. environment: that of the programs. folder: their current folder.
-    limit_ns: the longest time of the client, by the clock of the hosts. sysctls: host, name and value of each.
-    wait: when the client starts: AT_ONCE, LISTENS, or the number of the port at which the server must listen.
-    scratch: True if what the programs write into their folder is thrown away. fair: True for the kernel's default
-    scheduler. capture: True to record packets. interval_ns: between samples of the sockets and the queue; None for
-    none. programs: the paths of programs that are kept open for the next spec. tcpdump: the path of this program; None
-    if it is not needed. isolated: True in a guest. hosts: the further hosts, each with the argument list of its
-    program, empty for none. links: the knobs of the links of hosts beside the client. waits: as `wait`, for further
-    hosts. ipv6: True if the hosts have addresses of both families. terminal: the size of the client's terminal; None
-    for none. visible: paths of this machine that the programs see beside the system's folders; None for all. hidden:
-    folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for as many
-    as the kernel gives it.
+    knobs: those of the client's link and of the server's TCP. client, server: the argument lists of the programs; None
+    for no server. environment: that of the programs. folder: their current folder. limit_ns: the longest time of the
+    client, by the clock of the hosts. sysctls: host, name and value of each. wait: when the client starts: AT_ONCE,
+    LISTENS, or the number of the port at which the server must listen. scratch: True if what the programs write into
+    their folder is thrown away. fair: True for the kernel's default scheduler. capture: True to record packets by
+    tcpdump. traced: True to record their beginnings by the lab itself. interval_ns: between samples of the sockets and
+    the queue; None for none. programs: the paths of programs that are kept open for the next spec. tcpdump: the path of
+    this program; None if it is not needed. isolated: True in a guest. hosts: the further hosts, each with the argument
+    list of its program, empty for none. links: the knobs of the links of hosts beside the client. waits: as `wait`, for
+    further hosts. ipv6: True if the hosts have addresses of both families. terminal: the size of the client's terminal;
+    None for none. visible: paths of this machine that the programs see beside the system's folders; None for all.
+    hidden: folders that they do not see. open_files: how many files a program may open, soft and hard limit; None for
+    as many as the kernel gives it. schedule: the events, each with its time in ns.
+    steered: True for a session, in which calls say what happens, and no client starts. changing: the knobs of links
+    that a session may change, by hosts, beside those for which a link is made anyway.
     """
 
     knobs: Mapping[str, str]
@@ -82,6 +100,7 @@ class SandboxSpec:
     scratch: bool = False
     fair: bool = False
     capture: bool = False
+    traced: bool = False
     interval_ns: int | None = None
     programs: tuple[str, ...] = ()
     tcpdump: str | None = None
@@ -94,6 +113,41 @@ class SandboxSpec:
     visible: tuple[str, ...] | None = None
     hidden: tuple[str, ...] = ()
     open_files: tuple[int, int] | None = None
+    schedule: tuple[tuple[int, str], ...] = ()
+    steered: bool = False
+    changing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def steps(self) -> Sequence[Step]:
+        """The events of the schedule."""
+        return schedule_of((f"{at_ns}ns", text) for at_ns, text in self.schedule)
+
+    @cached_property
+    def links_over_time(self) -> LinksOverTime:
+        """The links that the schedule changes. Raises ScenarioError."""
+        knobs = {name: self.texts(name) for name in (CLIENT, *self.links)}
+        return links_of(self.steps, knobs, changing=self.changing)
+
+    def scheduled(self, given: Iterable[tuple[str, str]], bare: Mapping[str, str], where: str = AT) -> Self:
+        """Returns the spec with a schedule. given: times and events. bare: the knobs of a link that does nothing.
+
+        A host whose link changes has a link from the beginning. where: what has the events, for errors. Raises
+        ScenarioError.
+        """
+        steps = schedule_of(given, where)
+        programs = {name: name == CLIENT or name in self.companions for name in self.numbers}
+        check(steps, programs, self.limit_ns, where)
+        for step in steps if self.terminal else ():
+            if step.event == HostEvent(verb=Verb.RESTART, hosts=(CLIENT,)):
+                raise ScenarioError(where, step.shown, "restart of another host; the client has a terminal")
+        knobs = {name: self.links.get(name, bare) for name in self.numbers} | {CLIENT: self.knobs}
+        changing = links_of(steps, knobs, where).first
+        further = {name: bare for name in changing if name not in (CLIENT, *self.links)}
+        return replace(
+            self,
+            schedule=tuple((step.at_ns, step.text) for step in steps),
+            links={**self.links, **further},
+        )
 
     @cached_property
     def way(self) -> Way:
@@ -104,6 +158,19 @@ class SandboxSpec:
     def ways(self) -> Mapping[str, Way]:
         """The ways of all links, by the names of their hosts."""
         return {CLIENT: self.way, **{name: way_from(knobs) for name, knobs in self.links.items()}}
+
+    @cached_property
+    def first_links(self) -> Mapping[str, Link]:
+        """The links as they are made, by the names of their hosts."""
+        return {name: self.links_over_time.first.get(name, way.link) for name, way in self.ways.items()}
+
+    def changes(self, name: str) -> bool:
+        """True if the link of a host may get other values: by the schedule, or in a session by what needs no part more.
+
+        The ferry makes a link that may change with all parts.
+        """
+        in_session = self.steered and lack_of(Shaper.NETEM, self.first_links[name]) is None
+        return in_session or name in self.links_over_time.first
 
     def texts(self, name: str) -> Mapping[str, str]:
         """Returns the knobs of the link of a host."""
@@ -180,6 +247,23 @@ class Files:
     def capture(self, host: str) -> Path:
         """Returns the packets of a host, a pcap file."""
         return self.path / f"{host}.pcap"
+
+    @property
+    def traced(self) -> Path:
+        """The outcome with what was counted until the end of the traces."""
+        return self.path / "traced.json"
+
+    def trace(self, host: str) -> Path:
+        """Returns the beginnings of a host's packets, a pcap file."""
+        return self.path / f"{host}.trace"
+
+    def router_trace(self, host: str) -> Path:
+        """Returns the beginnings of the packets between the router and a host's link, a pcap file."""
+        return self.path / f"{host}.router-trace"
+
+    def call(self, number: int) -> Path:
+        """Returns a call of a session (calls.py)."""
+        return self.path / f"call-{number}.json"
 
     @property
     def samples(self) -> Path:

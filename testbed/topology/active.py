@@ -7,6 +7,7 @@ from typing import Any
 from priolab.common.kernel_sampling import BatchSampler
 from priolab.common.process.processes import Process
 from priolab.netem.interface_counters import Received
+from priolab.netem.link_changer import LinkChanger
 from priolab.netem.shaper_kind import Shaper
 
 
@@ -44,7 +45,8 @@ class ActiveLink:
     samples the queue and applies due rate steps, unless the link does so itself. begin: gets the time at which the
     measured load began, and starts the rate steps. Their journal changes.jsonl is complete when the link has ended.
     look and begin raise StepFailed. carried: returns the counts of the frames that the link has received from its
-    far end so far. in_batches: the sampler of the queue, if the kernel can take its samples.
+    far end so far. in_batches: the sampler of the queue, if the kernel can take its samples. changer: gives the link
+    other values; None for a link that keeps its own.
     """
 
     shaper: Shaper
@@ -57,6 +59,7 @@ class ActiveLink:
     look: Look
     begin: Callable[[int], object]
     in_batches: BatchSampler | None = None
+    changer: LinkChanger | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,8 @@ class EndSettings:
 
     lowat_bytes: net.ipv4.tcp_notsent_lowat. sndbuf_bytes: the middle value of net.ipv4.tcp_wmem. gso_segments:
     gso_max_segs of its device. None leaves the kernel's default. qdisc: the queueing discipline of its device; None
-    leaves it without one, as virtual devices are. ecn: True if it negotiates ECN. sysctls: further ones by name.
+    leaves it without one, as virtual devices are. ecn: True if it negotiates ECN. coalesce_ns: how long its device
+    collects packets that arrive; 0 for not at all. sysctls: further ones by name.
     """
 
     lowat_bytes: int | None = None
@@ -43,6 +44,7 @@ class EndSettings:
     gso_segments: int | None = None
     qdisc: FrontQdisc | None = None
     ecn: bool = False
+    coalesce_ns: int = 0
     sysctls: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -9,7 +10,7 @@ from priolab.common.errors import ScenarioError
 from priolab.common.tuning import NO_LIMIT
 from priolab.netem import link_options
 from priolab.netem.link import Link
-from priolab.netem.link_options import LINK_OPTIONS, LinkOption
+from priolab.netem.link_options import HOST_LINK_OPTIONS, LinkOption
 from priolab.netem.link_ranges import LinkError
 from priolab.netem.parsers import one_or, size, whole, words_of
 from priolab.testbed.option_values import TRACES, value_of
@@ -19,7 +20,7 @@ STOCK, NONE = "stock", "none"
 """The words for the kernel's default."""
 
 _MOST_FLOWS = 32
-_OWN_WORDS = (*TRACES, "QUEUE")
+_OWN_WORDS = (*TRACES, "QUEUE", "QUEUE_UP")
 """The knobs of a link whose errors say themselves what is allowed."""
 
 END_WORDS: Mapping[str, LinkOption] = MappingProxyType(
@@ -99,13 +100,13 @@ class Way:
 
 
 def link_with(values: Mapping[str, Any], texts: Mapping[str, str]) -> Link:
-    """Returns the link of values by the fields of LINK_OPTIONS. texts: those of all knobs. Raises ScenarioError."""
-    if values["trace"] is not None and texts["RATE"] != LINK_OPTIONS["RATE"].default:
+    """Returns the link of values by the fields of their knobs. texts: those of all knobs. Raises ScenarioError."""
+    if values["trace"] is not None and texts["RATE"] != HOST_LINK_OPTIONS["RATE"].default:
         raise ScenarioError("RATE", texts["RATE"], "the default with TRACE, which has the rate")
     try:
         return link_options.link_of(values)
     except LinkError as error:
-        allowed = error.allowed if error.knob in _OWN_WORDS else LINK_OPTIONS[error.knob].allowed
+        allowed = error.allowed if error.knob in _OWN_WORDS else HOST_LINK_OPTIONS[error.knob].allowed
         raise ScenarioError(error.knob, texts[error.knob], allowed) from None
 
 
@@ -117,14 +118,24 @@ def check_cross(link: Link, cross: CrossTraffic | None, text: str) -> None:
         raise ScenarioError("CROSS", text, "0 with RATE=unlimited: without a bottleneck nothing competes")
     if link.trace is not None:
         raise ScenarioError("CROSS", text, "0 with TRACE: the lab does not know which opportunities other flows use")
+    if link.reverse.gated or link.reverse.looped:
+        raise ScenarioError("CROSS", text, "0 with REORDER_UP, DUPLICATE_UP, or a RATE_UP that changes")
+
+
+_EVERY: Mapping[str, LinkOption] = {**HOST_LINK_OPTIONS, **END_WORDS, **CROSS_WORDS}
+
+
+@cache
+def _default_values() -> Mapping[str, Any]:
+    return {name: word.parse(word.default) for name, word in _EVERY.items()}
 
 
 def way_from(knobs: Mapping[str, str]) -> Way:
     """Returns the way that knobs describe; a knob that is left out has its default. Raises ScenarioError."""
-    every = {**LINK_OPTIONS, **END_WORDS, **CROSS_WORDS}
-    texts = {name: knobs.get(name, word.default) for name, word in every.items()}
-    values = {name: value_of(name, texts[name], word) for name, word in every.items()}
-    link = link_with({word.field: values[name] for name, word in LINK_OPTIONS.items()}, texts)
+    texts = {name: knobs.get(name, word.default) for name, word in _EVERY.items()}
+    given = {name: value_of(name, texts[name], word) for name, word in _EVERY.items() if name in knobs}
+    values = {**_default_values(), **given}
+    link = link_with({word.field: values[name] for name, word in HOST_LINK_OPTIONS.items()}, texts)
     of_end = {word.field: values[name] for name, word in END_WORDS.items()}
     cross = CrossTraffic(**{word.field: values[name] for name, word in CROSS_WORDS.items()})
     way = Way(link=link, server=EndSettings(**of_end, ecn=link.ecn), cross=cross if cross.flows else None)

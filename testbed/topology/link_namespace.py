@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +12,8 @@ from priolab.common.process.processes import Process, module, wait_until
 from priolab.netem import counters, tc
 from priolab.netem.availability import TRIAL, lack_of_netem, netem_counts_bytes
 from priolab.netem.control import tell_begin
+from priolab.netem.link import Link, Part
+from priolab.netem.link_changer import FerryChanger, LinkChanger, NetemChanger
 from priolab.netem.queue_journal import Qdiscs, QueueJournal
 from priolab.netem.rate_limiter import changing, kernel_changes
 from priolab.netem.shaper import chosen, commands, devices, lack_of, stages, sysctls
@@ -53,20 +55,27 @@ class LinkNamespace:
         """
         link, near, far = self.shapes.link, self.shapes.near, self.shapes.far
         in_bytes = netem_counts_bytes()
-        shaper, lack = chosen(shaper, link, self._lack_of_netem, self.usual, netem_counts_bytes=in_bytes)
+        later = replace(link, prepared=link.prepared | {Part.DELAY_LINE}) if self.shapes.changes else link
+        shaper, lack = chosen(shaper, later, self._lack_of_netem, self.usual, netem_counts_bytes=in_bytes)
         if refusal := lack_of(shaper, link, netem_counts_bytes=in_bytes):
             raise Unavailable(f"SHAPER={shaper}", refusal, lack or "use SHAPER=auto")
+        if shaper is Shaper.FERRY and self.shapes.changes:
+            link = replace(
+                link, prepared=link.prepared | {Part.DELAY_LINE}, prepared_up=link.prepared_up | {Part.DELAY_LINE}
+            )
         made = commands(shaper, link, near, far)
         self.place.run_all(made)
         if self.ipv6 and (ways := tc.ways(made)):
             self._lead_ipv6(ways)
         for name, value in sysctls(shaper, link).items():
             self.place.write_sysctl(name, value)
+        self._set_mtu(Link(rate_bit_s=None, delay_ns=0), link)
         journal = folder / "queue.jsonl"
         check_alive: Callable[[], None] = _nothing_to_check
         pid = None
         look: Look = no_look
         queues: QueueJournal | None = None
+        changer: LinkChanger | None = None
         begin: Callable[[int], object]
         with ExitStack() as stack:
             if shaper is Shaper.FERRY:
@@ -76,6 +85,7 @@ class LinkNamespace:
                     link=link, seed=seed, journal=journal, interval_ns=interval_ns, socket=self.ask, ipv6=self.ipv6
                 )
                 begin = _as_step(partial(tell_begin, order.begin))
+                changer = FerryChanger(link, order.begin) if self.shapes.changes else None
                 ferry = stack.enter_context(self._start_ferry(order.to_json(), folder))
                 check_alive, pid = ferry.check_alive, ferry.pid
             else:
@@ -84,6 +94,8 @@ class LinkNamespace:
                 with self.place.entered():
                     queues = stack.enter_context(QueueJournal(stages(link, near, far), Qdiscs(), journal, interval_ns))
                     changes = _as_step(stack.enter_context)(kernel_changes(link, near, journal))
+                    if self.shapes.changes:
+                        changer = stack.enter_context(NetemChanger(link, near, far, self.place.entered))
                 look, begin = _soonest(queues.look, _as_step(changes.look)), changes.begin
             yield ActiveLink(
                 shaper=shaper,
@@ -98,6 +110,7 @@ class LinkNamespace:
                 look=look,
                 begin=begin,
                 in_batches=queues,
+                changer=None if changer is None else _Changer(changer, self._set_mtu),
             )
 
     def _lead_ipv6(self, ways: str) -> None:
@@ -108,6 +121,19 @@ class LinkNamespace:
             reason = "the kernel has no policy routing of IPv6, which these knobs need (CONFIG_IPV6_MULTIPLE_TABLES)"
             raise Unavailable("IPv6 with QDISC, RATE_STEPS, REORDER or TRACE", reason, "use FABRIC=virtual") from error
         self.place.run(["ip", "-6", "-batch", "-"], ways)
+
+    def _set_mtu(self, before: Link, after: Link) -> None:
+        """Limits the packets that the link's place forwards. Raises StepFailed."""
+        families = {"-4": "icmp", **({"-6": "ipv6-icmp"} if self.ipv6 else {})}
+        limits = [("mtu", "lock", str(link.mtu_bytes)) if link.mtu_bytes else () for link in (before, after)]
+        for family in families if limits[0] != limits[1] else ():
+            for device in (self.shapes.near, self.shapes.far):
+                for route in self.place.run(("ip", family, "route", "show", "dev", device)).splitlines():
+                    words = route.replace(" ".join(limits[0]), "").split() if limits[0] else route.split()
+                    self.place.run(("ip", family, "route", "change", *words, "dev", device, *limits[1]))
+        for family, protocol in families.items() if before.mtu_silent != after.mtu_silent else ():
+            rule = ("iif", "lo", "ipproto", protocol, "pref", "1", "blackhole")
+            self.place.run(("ip", family, "rule", "add" if after.mtu_silent else "del", *rule))
 
     @contextmanager
     def _start_ferry(self, order: str, folder: Path) -> Iterator[Process]:
@@ -127,6 +153,25 @@ class LinkNamespace:
         return None
 
 
+class _Changer:
+    """Changes a link, and the limit of its packets."""
+
+    def __init__(self, shaped: LinkChanger, set_mtu: Callable[[Link, Link], None]) -> None:
+        self._shaped = shaped
+        self._set_mtu = set_mtu
+
+    @property
+    def link(self) -> Link:
+        """The link as it is."""
+        return self._shaped.link
+
+    def change(self, link: Link) -> None:
+        """Makes the link another one."""
+        before = self.link
+        self._shaped.change(link)
+        self._set_mtu(before, link)
+
+
 def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
     """Wraps a function so that it raises StepFailed in place of OSError and RuntimeError."""
 
@@ -134,7 +179,7 @@ def _as_step(act: Callable[[_Given], _Got]) -> Callable[[_Given], _Got]:
         try:
             return act(given)
         except (OSError, RuntimeError) as error:
-            raise StepFailed("the rate steps of the link", str(error)) from error
+            raise StepFailed("a change of the link", str(error)) from error
 
     return acted
 

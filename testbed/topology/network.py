@@ -5,17 +5,20 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
+from socket import AF_INET, AF_INET6
 
 from priolab.common.errors import StepFailed, Unavailable
 from priolab.common.process.processes import Process
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology import cross_traffic
 from priolab.testbed.topology.active import ActiveCross, ActiveLink
+from priolab.testbed.topology.coalescing import coalesce
 from priolab.testbed.topology.end_settings import CC, ECN, ECN_ON, LOWAT, WMEM, EndSettings
 from priolab.testbed.topology.link_namespace import LinkNamespace
 from priolab.testbed.topology.namespace import Host, Namespace
-from priolab.testbed.topology.topology import WIRE, Topology
+from priolab.testbed.topology.topology import WIRE, Topology, ipv6_of
 from priolab.testbed.topology.wiring import connect
 
 _SILENT = {
@@ -40,6 +43,9 @@ class Network:
         """Sets sysctls, and by ip(8) and tc(8) what devices have. CC may not be settable by sysctl."""
         for name, settings in self.topology.settings.items():
             _apply(self.hosts[name], settings)
+            if settings.coalesce_ns:
+                wire = self.topology.wire(name)
+                coalesce(self.hosts[name], self.hosts[wire.router], wire.device, settings.coalesce_ns)
 
     def shaping(
         self, name: str, shaper: Shaper | None = None, *, seed: int, folder: Path, interval_ns: int | None
@@ -69,14 +75,16 @@ class Network:
             ]
 
     def exchange(self, near: str, far: str) -> None:
-        """Makes a connection and sends a datagram from one host to another. Raises OSError."""
-        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        """Makes a connection and sends a datagram from one host to another, in each family. Raises OSError."""
+        address = self.topology.wire(far).address
+        families = {AF_INET: address, **({AF_INET6: ipv6_of(address)} if self.topology.ipv6 else {})}
+        for (family, known), kind in product(families.items(), (socket.SOCK_STREAM, socket.SOCK_DGRAM)):
             with self.hosts[far].entered():
-                there = socket.socket(type=kind)
+                there = socket.socket(family, kind)
             with self.hosts[near].entered():
-                here = socket.socket(type=kind)
+                here = socket.socket(family, kind)
             with there, here:
-                there.bind((self.topology.wire(far).address, 0))
+                there.bind((known, 0))
                 if kind is socket.SOCK_STREAM:
                     there.listen()
                 here.connect(there.getsockname())

@@ -1,4 +1,4 @@
-"""Builds rtnetlink(7) messages, as bytes, that make devices, addresses, neighbours and routes.
+"""Builds rtnetlink(7) messages, as bytes, that make devices, addresses, neighbours, routes and rules.
 
 The messages replace ip(8), which in a guest takes longer to start than to do its work. A library such as pyroute2 takes
 even longer: a guest imports it for a quarter of a second.
@@ -9,18 +9,23 @@ from socket import AF_INET, AF_INET6, AddressFamily, inet_pton
 
 from priolab.common.netlink import attribute, attributes, order, question
 
-# <linux/rtnetlink.h>, <linux/if_link.h>, <linux/if_addr.h>, <linux/neighbour.h>, <linux/veth.h>
+# <linux/rtnetlink.h>, <linux/if_link.h>, <linux/if_addr.h>, <linux/neighbour.h>, <linux/veth.h>,
+# <linux/fib_rules.h>
 _NEW_LINK, _GET_LINK, _NEW_ADDRESS, _NEW_ROUTE, _NEW_NEIGHBOUR = 16, 18, 20, 24, 28
 _LINK = struct.Struct("=BxHiII")  # struct ifinfomsg: family, type, index, flags, change
 _ADDRESS = struct.Struct("=4Bi")  # struct ifaddrmsg: family, prefix length, flags, scope, index
 _NEIGHBOUR = struct.Struct("=B3xiHBB")  # struct ndmsg: family, index, state, flags, type
 _ROUTE = struct.Struct("=8BI")  # struct rtmsg: family, two prefix lengths, tos, table, protocol, scope, type, flags
+_NEW_RULE, _DELETE_RULE = 32, 33
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_LINKINFO, _IFLA_NET_NS_FD, _IFLA_GSO_MAX_SEGS = 1, 3, 18, 28, 40
 _IFLA_QDISC = 6
 _INFO_KIND, _INFO_DATA, _VETH_PEER = 1, 2, 1
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
 _NDA_DST, _NDA_LLADDR = 1, 2
 _RTA_DST, _RTA_GATEWAY = 1, 5
+_RULE = struct.Struct("=8BI")  # struct fib_rule_hdr: family, two prefix lengths, tos, table, two zeros, action, flags
+_FRA_DST, _FRA_IIFNAME, _FRA_PRIORITY, _FRA_TABLE, _TO_TABLE, _BLACKHOLE = 1, 3, 6, 15, 1, 6
+_FIRST_RULE = 1  # after the one for the place's own addresses
 _UP = 0x1  # IFF_UP, <linux/if.h>
 _VALID_AT_ONCE = 0x02  # IFA_F_NODAD: IPv6 asks no neighbour whether it has the address
 _PERMANENT = 0x80  # NUD_PERMANENT
@@ -87,6 +92,19 @@ def route(network: str, prefix: int, gateway: str) -> bytes:
     _, bare = _address(network)
     rest = 8 * len(bare) - prefix
     return _route(prefix, attribute(_RTA_DST, (int.from_bytes(bare) >> rest << rest).to_bytes(len(bare))), gateway)
+
+
+def rule(device: str, other: str, table: int | None, *, there: bool = True) -> bytes:
+    """Builds the message that treats packets in another way which come from a device and go to the address `other`.
+
+    table: the routing table that leads them; None to drop them in silence. there: False to end that.
+    """
+    family, bare = _address(other)
+    action, tables = (_BLACKHOLE, b"") if table is None else (_TO_TABLE, attribute(_FRA_TABLE, _WORD.pack(table)))
+    header = _RULE.pack(family, 8 * len(bare), 0, 0, 0, 0, 0, action, 0)
+    where = attribute(_FRA_DST, bare), attribute(_FRA_IIFNAME, device.encode() + b"\0")
+    kind = _NEW_RULE if there else _DELETE_RULE
+    return order(kind, header, *where, tables, attribute(_FRA_PRIORITY, _WORD.pack(_FIRST_RULE)), new=there)
 
 
 def _route(prefix: int, destination: bytes, gateway: str) -> bytes:

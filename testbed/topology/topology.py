@@ -65,11 +65,15 @@ class Wire:
 
 @dataclass(frozen=True, kw_only=True)
 class Shaping:
-    """The work of a link's host on packets. near: its device toward which the link has its rate. far: the other."""
+    """The work of a link's host on packets. near: its device toward which the link has its rate. far: the other.
+
+    changes: True if the link will get other values (netem/later_links.py).
+    """
 
     link: Link
     near: str
     far: str
+    changes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

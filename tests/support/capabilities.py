@@ -42,7 +42,8 @@ _WITH_PYTEST = ("pycddl",)
 _OF_CORE = (*_OF_EXPERIMENT, *_OF_MACHINE, *_WITH_PYTEST)
 
 _PROGRAMS = (
-    *("cargo", "clang", "curl", "dnsmasq", "gcc", "groff", "h2load", "iperf3", "lintian", "sshd"),
+    *("cargo", "clang", "curl", "dnsmasq", "gcc", "groff", "h2load", "iperf3", "lintian", "nft"),
+    *("redis-server", "sshd"),
     *CAPTURING,
     *READING_CAPTURES,
     "systemd-analyze",

@@ -1,10 +1,10 @@
-"""The examples of docs/guide/sandbox.md, each repeated: `make sandbox-examples`.
+"""The examples of docs/guide/sandbox.md and docs/guide/faults.md, each repeated: `make sandbox-examples`.
 
     python -m tools.campaigns.sandbox_examples [RUNS]
 
 Repetitions of an example, each in a new guest, must be the same: what the programs wrote and when, what was counted,
 and the packets at both ends. One more, in a guest that has carried out others, may differ (docs/decisions/0039); the
-command says whether it wrote the same at the same times. The outputs are written into the guide; a table of the times
+command says whether it wrote the same at the same times. The outputs are written into the guides; a table of the times
 and rates that the examples print, beside those with FABRIC=netns, into docs/reference/sandbox.md.
 """
 
@@ -31,7 +31,7 @@ from priolab.experiments.setup.wheels import program_in_cache
 from priolab.proxy.server import server_of
 from priolab.testbed import Outcome, OutputFrame, command, keep_guests, session
 
-GUIDE = ROOT / "docs/guide/sandbox.md"
+GUIDES = (ROOT / "docs/guide/sandbox.md", ROOT / "docs/guide/faults.md")
 REFERENCE = ROOT / "docs/reference/sandbox.md"
 FILES = ROOT / "docs/examples/sandbox"
 NEEDS: Mapping[str, Sequence[str]] = {
@@ -41,6 +41,11 @@ NEEDS: Mapping[str, Sequence[str]] = {
     "typing-over-ssh-beside-scp": ("sshd",),
     "another-server-takes-over": ("curl",),
     "ipv6-and-a-way-without-it": ("curl",),
+    "a-post-that-is-sent-again": ("curl",),
+    "a-failover-that-loses-writes": ("redis-server",),
+    "a-firewall-that-forgets": ("nft",),
+    "a-reset-in-the-middle": ("curl", "nft"),
+    "a-black-hole-of-mtu": ("curl",),
     "a-server-in-go-a-client-in-javascript": ("caddy", "node"),
 }
 """The programs of the examples, other than Python and the lab's."""
@@ -69,7 +74,8 @@ class Repetition:
 
 def examples() -> dict[str, list[str]]:
     """Returns the words of each example's command, by the name of the place for its output."""
-    return {name: shlex.split(words) for words, name in _EXAMPLE.findall(GUIDE.read_text())}
+    found = (each for guide in GUIDES for each in _EXAMPLE.findall(guide.read_text()))
+    return {name: shlex.split(words) for words, name in found}
 
 
 def needed(name: str) -> Sequence[str]:
@@ -112,11 +118,11 @@ def repetition(words: Sequence[str], folder: Path, *, fresh: bool = False) -> Re
 
 
 def works_on_a_real_clock(name: str, words: Sequence[str]) -> bool:
-    """Returns False for an example that takes an hour, that many hosts have no queueing discipline for, or with losses.
+    """Returns False for an example that takes an hour, with losses or a schedule, or a qdisc that many hosts lack.
 
     Losses do not meet the same packets, because the programs send them at other times.
     """
-    return name not in _LONG and not any("QDISC=" in word or word.startswith("LOSS") for word in words)
+    return name not in _LONG and not any("QDISC=" in word or word.startswith(("LOSS", "--at")) for word in words)
 
 
 def _figures(out: str) -> list[tuple[float, str]]:
@@ -160,8 +166,11 @@ def main() -> int:
                 beside.append(on_a_real_clock(name, words, folder, first.out))
     head = ("example", "in", "guest", f"`FABRIC=netns`, medians of {_REAL_RUNS} runs")
     table = Table(head=head, rows=tuple(beside)).markdown()
-    text = GUIDE.read_text()
-    GUIDE.write_text(with_places(text, {**places(text), **shown}))
+    for guide in GUIDES:
+        found = places(guide.read_text())
+        guide.write_text(
+            with_places(guide.read_text(), {**found, **{name: shown.get(name, found[name]) for name in found}})
+        )
     text = REFERENCE.read_text()
     REFERENCE.write_text(with_places(text, {**places(text), "on-a-real-clock": table}))
     return 1 if differing else 0

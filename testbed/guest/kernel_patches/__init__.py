@@ -18,6 +18,7 @@ from priolab.testbed.guest.kernel_patches import (
     queue_bytes,
     randomness,
     service,
+    spin,
 )
 from priolab.testbed.guest.kernel_patches.edit import Change
 
@@ -26,6 +27,7 @@ CHANGES: tuple[Change, ...] = (
     *clock_page.CHANGES,
     *calls.CHANGES,
     *service.CHANGES,
+    *spin.CHANGES,
     *randomness.CHANGES,
     *ports.CHANGES,
     *queue_bytes.CHANGES,

@@ -37,6 +37,9 @@ unsigned long priolab_switches(struct task_struct *task, int voluntary);
 void priolab_sends(int bytes);
 void priolab_serve(unsigned long switches);
 
+/* spin.c */
+void priolab_spin(int number, long returned, unsigned long switches);
+
 /* ports.c */
 void priolab_forget_ports(void);
 

@@ -19,12 +19,17 @@ from priolab.testbed.guest.kernel_patches.edit import Change, Edit, Effect, link
 NAME = "a marked process needs time for its work"
 """The change's name."""
 
-_TASK, _TCP, _SYSCALL = "include/linux/sched.h", "net/ipv4/tcp.c", "arch/um/kernel/skas/syscall.c"
+_TCP = "net/ipv4/tcp.c"
+TASK, SYSCALL = "include/linux/sched.h", "arch/um/kernel/skas/syscall.c"
+COUNTERS = "	/* Context switch counts: */\n"
+RETURNED = "		PT_REGS_SET_SYSCALL_RETURN(regs, ret);\n"
+"""The files with what the kernel knows of a thread, and with the end of a system call, and where they are edited.
+
+After a system call, `priolab_before` has the voluntary context switches that the thread had before it.
+"""
 _ACCOUNT, _ADDING, _PROC = calls.ACCOUNT, calls.ADDING, calls.PROC
-_COUNTERS = "	/* Context switch counts: */\n"
 _SENT = "	return copied + copied_syn;\n"
 _CALLED = "		unsigned long ret;\n"
-_RETURNED = "		PT_REGS_SET_SYSCALL_RETURN(regs, ret);\n"
 _ADDED = "	dst->syscr += src->syscr;\n"
 _FORMAT, _VALUE = '		   "syscr: %llu\\n"\n', "		   (unsigned long long)acct.syscr,\n"
 _NAMES = ("service", "service_wake", "service_kb")
@@ -39,14 +44,14 @@ CHANGES = (
             (
                 *linked("service.c"),
                 Edit(
-                    _TASK,
-                    _COUNTERS,
+                    TASK,
+                    COUNTERS,
                     "	unsigned int			priolab_wake_ns, priolab_kb_ns, priolab_rest;\n"
-                    f"	u64				priolab_sent;\n{_COUNTERS}",
+                    f"	u64				priolab_sent;\n{COUNTERS}",
                 ),
                 Edit(_TCP, _SENT, f"	priolab_sends(copied + copied_syn);\n{_SENT}"),
-                Edit(_SYSCALL, _CALLED, "		unsigned long ret, priolab_before = current->nvcsw;\n"),
-                Edit(_SYSCALL, _RETURNED, f"{_RETURNED}		priolab_serve(priolab_before);\n"),
+                Edit(SYSCALL, _CALLED, "		unsigned long ret, priolab_before = current->nvcsw;\n"),
+                Edit(SYSCALL, RETURNED, f"{RETURNED}		priolab_serve(priolab_before);\n"),
                 Edit(_ACCOUNT, "	u64 syscr;\n", "	u64 syscr;\n	u64 priolab_service_ns;\n"),
                 Edit(_ADDING, _ADDED, f"{_ADDED}	dst->priolab_service_ns += src->priolab_service_ns;\n"),
                 Edit(_PROC, _FORMAT, "".join(f'		   "{name}: %llu\\n"\n' for name in _NAMES) + _FORMAT),

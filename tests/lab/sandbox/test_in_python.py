@@ -59,17 +59,20 @@ def test_values(here: Path) -> None:
             sandbox.run("true", RATE="fast")
 
 
-def test_ports_do_not_follow_from_earlier_runs(here: Path) -> None:
-    """The client's ports are the same in a new guest, in a kept one, and later on its clock; those of a run differ."""
-    connect = "import socket; print(*(socket.create_connection(('server', 80)).getsockname()[1] for _ in range(3)))"
-    ports = [sys.executable, "-c", connect]
+def test_ports_and_random_numbers_follow_from_the_seed_alone(here: Path) -> None:
+    """They are the same in a new guest, in a kept one after other programs, with more hosts, and in another folder."""
+    connect = "import os, socket; print(*(socket.create_connection(('server', 80)).getsockname()[1] for _ in range(3)))"
+    draw = [sys.executable, "-c", f"{connect}; print(os.urandom(8).hex())"]
+    (deeper := here / "a/b/c").mkdir(parents=True)
     with Sandbox(server=_SERVE, folder=here, fresh=True) as sandbox:
-        new = sandbox.run(ports).check().out
+        new = sandbox.run(draw).check().out
     with Sandbox(server=_SERVE, folder=here) as sandbox:
-        sandbox.run(ports)
         sandbox.run(["sleep", "25"])
-        assert sandbox.run(ports).check().out == new
-    assert len({*new.split()}) == 3
+        sandbox.run(draw, schedule=[("0s", "clock -3600s")])
+        assert sandbox.run(draw).check().out == new
+    with Sandbox(server=_SERVE, folder=deeper, hosts={f"host{number}": "" for number in range(14)}) as sandbox:
+        assert sandbox.run(draw, capture=True).check().out == new
+    assert len({*new.split()}) == 4
 
 
 def _took_s(sandbox: Sandbox) -> float:
@@ -102,20 +105,84 @@ def test_a_new_guest_repeats(here: Path) -> None:
 
 
 def test_the_fixture(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The guide's conftest.py and test pass, in the folder of the test; a project without the line has no fixture."""
+    """The guide's conftest.py and tests pass, in the folder of the test; a project without the line has no fixture."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHES))
     guide = (ROOT / "docs/guide/sandbox.md").read_text()
-    conftest, test = (block.partition("\n```")[0] for block in guide.split("```python\n")[2:4])
+    _, conftest, test, _, steering = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
     pytester.makeconftest(conftest)
-    pytester.makepyfile(test_it=test)
+    pytester.makepyfile(test_it=f"{test}\n\n{steering}")
     options = ("-p", "no:cacheprovider", "-p", "no:xdist")
-    pytester.runpytest_subprocess(*options).assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*options).assert_outcomes(passed=2)
     pytester.makeconftest("")
-    pytester.runpytest_subprocess(*options).assert_outcomes(errors=1)
+    pytester.runpytest_subprocess(*options).assert_outcomes(errors=2)
+
+
+_FAILURES = """
+SERVE = "{python} -m http.server 80"
+
+def test_code(sandbox):
+    sandbox(server=SERVE, DELAY="20ms", seed=5).run(["sh", "-c", "echo first; echo no luck >&2; exit 3"]).check()
+
+def test_server(sandbox):
+    sandbox(server="sh -c 'echo broken; exit 7'").run("true")
+
+def test_session(sandbox):
+    with sandbox(DELAY="20ms").session() as net:
+        net.until(net.host("client").start("echo steered").ends)
+        assert net.now < 0
+
+def test_fine(sandbox):
+    sandbox().run("echo never shown").check()
+"""
+
+
+def test_a_failure_in_pytest(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that fails shows the command that repeats its run, with the seed, and the last lines of each host."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(_CACHES))
+    pytester.makeconftest('pytest_plugins = ["priolab.testbed.sandbox.pytest_plugin"]')
+    pytester.makepyfile(test_it=_FAILURES.format(python=sys.executable))
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:xdist")
+    done.assert_outcomes(passed=1, failed=3)
+    done.stdout.fnmatch_lines(
+        [
+            "*ClientFailed: the client ended with exit code 3: no luck",
+            "* sandbox *",
+            "to repeat it: priolab sandbox DELAY=20ms SEED=5 --server '* -m http.server 80' -- sh -c 'echo first; *",
+            "Result: exit code 3 after *",
+            "client| first",
+            "client| no luck",
+            "* sandbox *",
+            "to repeat it: priolab sandbox SEED=1 --server *",
+            "Result: not ended (server) after *",
+            "server| broken",
+            "* sandbox *",
+            "to repeat it: the test's session; the same calls give the same",
+            "Result: ended after *",
+            "client| steered",
+        ]
+    )
+    assert "never shown" not in done.stdout.str()
+
+
+def test_what_limited_a_connection(here: Path) -> None:
+    """A server with bytes is limited by the link, or by a small window of the client; a client that asks, hardly."""
+    with Sandbox(RATE="1mbit", DELAY="20ms", server=_SERVE, folder=here) as sandbox:
+        get = [sys.executable, "-c", _GET]
+        (usual,) = sandbox.run(get).check().connections
+        assert usual.down_limits.most == "network"
+        assert usual.down_limits.busy_us == pytest.approx(1_600_000, abs=200_000)
+        assert (usual.up_limits.most, usual.up_limits.window_us) in (("network", 0), ("application", 0))
+    small = ("client", "net.ipv4.tcp_rmem", "4096 4096 4096")
+    with Sandbox(DELAY="200ms", server=_SERVE, folder=here, sysctls=[small]) as sandbox:
+        (narrow,) = sandbox.run(get).check().connections
+        assert narrow.down_limits.most == "window"
 
 
 def test_the_guides_example(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The guide's program in Python runs as it is."""
     guide = (ROOT / "docs/guide/sandbox.md").read_text()
     monkeypatch.chdir(here)
-    exec(guide.split("```python\n")[1].partition("\n```")[0], {})
+    example, _, _, packets, _ = (block.partition("\n```")[0] for block in guide.split("```python\n")[1:])
+    exec(example, {})
+    exec(packets, {"Sandbox": Sandbox})
+    assert (here / "page.svg").read_text().startswith("<svg ")

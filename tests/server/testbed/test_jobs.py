@@ -1,6 +1,7 @@
 """Tests of jobs that run side by side: which job waits for which, and when a job is ended."""
 
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -125,3 +126,43 @@ def _command_lines() -> str:
         with suppress(OSError):  # it has just ended
             found.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
     return "\n".join(found)
+
+
+_REPEAT = 'while read line; do echo "other"; echo "@ answers $line"; [ "$line" != end ] || exit; done'
+
+
+def _asked(talk: jobs.Conversation, line: str) -> str | None:
+    talk.ask(line)
+    return _answered(talk)
+
+
+def _answered(talk: jobs.Conversation) -> str | None:
+    while not talk.has_answered(0.5):
+        pass
+    return talk.answer()
+
+
+def test_a_conversation(tmp_path: Path) -> None:
+    """A job answers each line; when it ends instead, there is no answer, and its end is told."""
+    ended: dict[str, str | None] = {}
+    made = task(tmp_path, "first", ended, lambda: ["sh", "-c", _REPEAT])
+    with jobs.Conversation(replace(made, work=replace(made.work, hears=True))) as talk:
+        assert [_asked(talk, line) for line in ("one", "two", "end")] == ["one", "two", "end"]
+        assert _asked(talk, "three") is None
+        assert _asked(talk, "four") is None
+    assert ended == {"first": None}
+
+
+def test_only_answers_take_time(tmp_path: Path) -> None:
+    """What the lab does between answers is no time of the job; a job that does not answer is ended."""
+    ended: dict[str, str | None] = {}
+    made = task(
+        tmp_path, "first", ended, lambda: ["sh", "-c", _REPEAT.replace('echo "@', 'sleep 0.1; echo "@') + "; sleep 9"]
+    )
+    made = replace(made, work=replace(made.work, hears=True), overdue=lambda wall_s: "late" if wall_s > 0.8 else None)
+    with jobs.Conversation(made) as talk:
+        assert _asked(talk, "one") == "one"
+        time.sleep(1)
+        assert _asked(talk, "two") == "two"
+        assert _answered(talk) is None
+    assert ended == {"first": "late"}

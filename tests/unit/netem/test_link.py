@@ -33,7 +33,7 @@ def test_default_queue() -> None:
         ({"delay_up_ns": 60 * 10**9 + 1}, "delay_up: allowed are 0ms to 60s"),
         ({"queue_packets": 0}, "queue: allowed are 1 to 100000 packets of 1514 bytes"),
         ({"queue_packets": 100_001}, "queue: "),
-        ({"loss": 0.51}, "loss: allowed are 0% to 50%"),
+        ({"loss": 1.01}, "loss: allowed are 0% to 100%"),
         ({"loss": -0.01}, "loss: "),
         ({"loss": float("nan")}, "loss: "),
         ({"jitter_ns": 300_000_001}, "jitter: allowed are 0ms to the delay"),

@@ -361,3 +361,71 @@ def test_a_queue_in_bytes_counts_bytes_alone(size_bytes: int, held: int) -> None
         for _ in range(300):
             model.arrive(0, bytes(size_bytes))
         assert len(list(model.due(10**12))) == held
+
+
+def test_copies_and_wrong_bits() -> None:
+    """A packet that is doubled arrives twice; one that is corrupted differs in one bit."""
+    model = Direction(delay_ns=MS, duplicate=1.0)
+    arrive(model, (0, FULL))
+    assert [*model.due(FOREVER)] == [(MS, FULL), (MS, FULL)]
+    model = Direction(corrupt=1.0)
+    arrive(model, (0, FULL))
+    ((_, packet),) = model.due(FOREVER)
+    assert (int.from_bytes(packet) ^ int.from_bytes(FULL)).bit_count() == 1
+    assert len(packet) == len(FULL)
+
+
+def test_a_later_link() -> None:
+    """Packets keep their order and the delay of their arrival; the packet being sent is finished at its rate."""
+    first = Link(rate_bit_s=1_000_000, delay_ns=10 * MS)
+    model = Direction.down(first, 1)
+    arrive(model, (0, FULL), (0, FULL))
+    model.become(Link(rate_bit_s=2_000_000, delay_ns=0), 1)
+    arrive(model, (1, FULL))
+    assert departures(model) == [10 * MS + each for each in (FULL_NS // 2, FULL_NS, 3 * FULL_NS // 2)]
+    arrive(model, (FOREVER, FULL), (FOREVER, FULL))
+    model.become(Link(rate_bit_s=None, delay_ns=0), FOREVER + 1)
+    arrive(model, (FOREVER + 2, FULL))
+    assert departures(model, 2 * FOREVER) == [FOREVER + FULL_NS // 2] * 3
+    model.become(Link(rate_bit_s=1_000_000, delay_ns=0, queue_packets=1), 2 * FOREVER)
+    arrive(model, (2 * FOREVER, FULL), (2 * FOREVER, FULL))
+    assert departures(model, 3 * FOREVER) == [2 * FOREVER + FULL_NS]
+    model.become(Link(rate_bit_s=None, delay_ns=0, loss=1.0), 3 * FOREVER)
+    arrive(model, (3 * FOREVER, FULL))
+    assert departures(model, 4 * FOREVER) == []
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(0, 20),
+            st.builds(
+                Link,
+                rate_bit_s=st.sampled_from([None, 10**6, 10**7]),
+                delay_ns=st.sampled_from([0, MS, 20 * MS]),
+                queue_packets=st.sampled_from([1, 3, 100]),
+            ),
+        )
+    )
+)
+def test_no_packet_overtakes_another_whatever_the_links(happens: list[int | Link]) -> None:
+    """Packets leave in order, none before its own delay is over, and each leaves or is dropped."""
+    model, now_ns, number = Direction.down(Link(rate_bit_s=None, delay_ns=0), 1), 0, 0
+    delay_ns, earliest = 0, list[int]()
+    seen: list[tuple[int, bytes]] = []
+    for each in happens:
+        seen += model.due(now_ns)
+        if isinstance(each, Link):
+            model.become(each, now_ns)
+            delay_ns = each.delay_ns
+            continue
+        now_ns += each * MS
+        model.arrive(now_ns, number.to_bytes(100))
+        earliest.append(now_ns + delay_ns)
+        number += 1
+    seen += model.due(FOREVER)
+    numbers = [int.from_bytes(packet) for _, packet in seen]
+    assert numbers == sorted({*numbers})
+    assert len(numbers) + model.counters.dropped == number
+    assert all(at_ns >= earliest[which] for (at_ns, _), which in zip(seen, numbers, strict=True))
+    assert [at_ns for at_ns, _ in seen] == sorted(at_ns for at_ns, _ in seen)

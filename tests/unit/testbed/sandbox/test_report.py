@@ -131,15 +131,17 @@ def test_an_address_of_either_family() -> None:
 
 def test_a_closing_segment_is_no_data() -> None:
     """A kernel counts the end of a connection as a byte, and the other end says how many there were."""
-    client = _End(0, 1001, 40_053, 70, 0)
-    server = _End(2, 70, 2**32 - 1, 1500, 500)
+    client = _End(0, 1001, 40_053, 0, 0, 0, 70, 0)
+    server = _End(2, 70, 2**32 - 1, 500, 200, 100, 1500, 500)
     (connection,) = _connections((5, 80), [client], [server])
     assert (connection.down_bytes, connection.up_bytes) == (1000, 70)
     assert (connection.down_retransmissions, connection.up_retransmissions) == (2, 0)
     assert connection.min_round_trip_us == 40_053
+    assert (connection.down_limits.network_us, connection.down_limits.most) == (200, "network")
+    assert connection.up_limits.most == "application"
 
 
 def test_a_connection_without_its_other_end() -> None:
     """A request for a connection that nobody answered has carried nothing."""
-    (connection,) = _connections((5, 80), [_End(6, 0, 2**32 - 1, 0, 0)], [])
+    (connection,) = _connections((5, 80), [_End(6, 0, 2**32 - 1, 0, 0, 0, 0, 0)], [])
     assert (connection.up_retransmissions, connection.down_bytes, connection.min_round_trip_us) == (6, 0, None)

@@ -1,6 +1,7 @@
 """The words of `priolab sandbox`: knobs, options, and the client's command."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from priolab.experiments import cli
 from priolab.testbed.guest import kernel
 from priolab.testbed.sandbox import command, knobs, session
 from priolab.testbed.sandbox.keystrokes import Size
-from priolab.testbed.sandbox.outcome import Ending, Outcome
+from priolab.testbed.sandbox.outcome import Ending, Outcome, exit_code_of
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.sandbox import Sandbox
 from priolab.testbed.sandbox.session import RunRequest, environment_of
@@ -101,6 +102,10 @@ def test_further_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
         ([*_PHONE, "--wait-port", "phone:0", "--", "true"], "--wait-port=phone:0 is not allowed; allowed: a port"),
         (["--wait-port", "phone:80", "--", "true"], "--wait-port=phone:80 is not allowed; allowed: a port"),
         (["--env", "PRIOLAB_UNSET", "--", "true"], "--env=PRIOLAB_UNSET is not allowed"),
+        (["--at", "5s", "kill server", "--", "true"], "--at=5s kill server is not allowed; allowed: a host with a pro"),
+        (["--limit", "3s", "--at", "5s", "LOSS=1%", "--", "true"], "--at=5s LOSS=1% is not allowed; allowed: times"),
+        (["nosuch.toml"], "FILE=nosuch.toml is not allowed; allowed: a readable TOML file (No such file or directory)"),
+        (["a.toml", "b.toml"], "FILE=a.toml b.toml is not allowed; allowed: one file"),
     ],
 )
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said: str) -> None:
@@ -108,6 +113,76 @@ def test_what_is_refused(monkeypatch: pytest.MonkeyPatch, words: list[str], said
     with pytest.raises(ScenarioError) as error:
         _ = request(monkeypatch, *words).spec.ways
     assert str(error.value).startswith(said)
+    assert "\n" not in str(error.value)
+
+
+def test_a_schedule_gives_a_link_to_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host whose link changes has one from the beginning; one whose link keeps its values has none."""
+    asked = request(monkeypatch, "--host", "phone", "", "--at", "1s", "phone.LOSS=5%", "--", "true").spec
+    assert [*asked.links] == ["phone"]
+    assert asked.schedule == ((10**9, "phone.LOSS=5%"),)
+    assert not asked.links_over_time.first["phone"].shaped
+    assert request(monkeypatch, "--at", "1s", "server.LOSS=0%", "--", "true").spec.is_pair
+
+
+def test_a_client_with_a_terminal_does_not_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its terminal is that of one client; others may start anew."""
+    spec = replace(request(monkeypatch, "--server", "serve", "--", "bash").spec, terminal=Size(24, 80))
+    assert spec.scheduled([("1s", "restart server")], {}).schedule
+    with pytest.raises(ScenarioError, match="1s restart client is not allowed; allowed: restart of another host"):
+        spec.scheduled([("1s", "restart client")], {})
+
+
+_FILE = """
+schedule = [["5s", "phone.LOSS=100%"]]
+expect = ["client prints done"]
+wait-port = ["phone:any"]
+limit = "60s"
+[client]
+command = "talk 'a b'"
+DELAY = "40ms"
+LOSS = "1%"
+[server]
+command = "serve"
+QUEUE = 50
+[hosts.phone]
+command = "call"
+RATE = "1mbit"
+"""
+
+
+def test_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A file says what words and options would; those of the command come after it."""
+    file = tmp_path / "storm.toml"
+    file.write_text(_FILE)
+    asked = request(monkeypatch, str(file), "LOSS=2%", "--at", "8s", "heal phone", "--limit", "9s")
+    words = ("DELAY=40ms", "LOSS=2%", "server.QUEUE=50", "phone.RATE=1mbit", "--server", "serve", "--host", "phone")
+    at = ("--at", "5s", "phone.LOSS=100%", "--at", "8s", "heal phone", "--limit", "9s", "--wait-port", "phone:any")
+    assert asked == request(monkeypatch, *words, "call", *at, "--", "talk", "a b")
+    assert request(monkeypatch, str(file), "--", "other").spec.client == ("other",)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x =", "FILE={file} is not allowed; allowed: a readable TOML file (Invalid value"),
+        ("", "{file}: client=nothing is not allowed; allowed: a table of command and knobs"),
+        ("client = 1", "{file}: client=1 is not allowed; allowed: a table of command and knobs"),
+        ("[client]\n[serve]", "{file}=serve is not allowed; allowed: the keys client, server, hosts, schedule,"),
+        ("schedule = [['5s']]\n[client]", "{file}: schedule 1=['5s'] is not allowed; allowed: a time and an event"),
+        ("scheduler = 'x'\n[client]", "{file}: scheduler=x is not allowed; allowed: "),
+        ("[client]\nDELAY = '1s'", "COMMAND= is not allowed; allowed: the client's command after `--`"),
+        ("[client]\ncommand = 'x'\nDELY = 1", "DELY=1 is not allowed; allowed: the knobs of `priolab sandbox`"),
+        ("schedule = [['5s', 'up it']]\n[client]\ncommand = 'x'", "--at=5s up it is not allowed; allowed: the hosts"),
+    ],
+)
+def test_files_that_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, said: str) -> None:
+    """A line says which key has which value, and what is allowed."""
+    file = tmp_path / "storm.toml"
+    file.write_text(text)
+    with pytest.raises(ScenarioError) as error:
+        request(monkeypatch, str(file))
+    assert str(error.value).startswith(said.format(file=file))
     assert "\n" not in str(error.value)
 
 
@@ -172,7 +247,7 @@ def test_every_knob_has_a_default() -> None:
 )
 def test_exit_codes(ending: Ending, code: int | None, expected: int) -> None:
     """The exit code is the client's, or says why the client has not ended."""
-    assert command.code_of(Outcome(ending=ending, code=code)) == expected
+    assert exit_code_of(Outcome(ending=ending, code=code)) == expected
 
 
 def test_an_order_is_read_as_it_was_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -216,5 +291,18 @@ def test_a_sandbox_of_python_says_what_to_do() -> None:
         Sandbox(server="true").run("true")
     with pytest.raises(LabError, match=r"^Sandbox\(limit=\.\.\.\): the parameter is limit_s of Sandbox\(\), in "):
         Sandbox(limit=5)
-    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): the parameter is capture of run\(\)$"):
-        Sandbox(capture="packets")
+    with pytest.raises(LabError, match=r"^Sandbox\(samples=\.\.\.\): the parameter is samples of run\(\)$"):
+        Sandbox(samples="file")
+    with pytest.raises(LabError, match=r"^Sandbox\(capture=\.\.\.\): .*a file is the parameter capture of run\(\)$"):
+        Sandbox(capture="packets")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["5s", "1..2s", "2s..1s", "1s..1s", "..", "x..y"])
+def test_the_range_of_a_timeline(text: str) -> None:
+    """A range has two times, the earlier first, and is for a timeline."""
+    assert command._between(None, None) == (None, None)
+    assert command._between("1.5s..2s", Path("t.svg")) == (1.5, 2.0)
+    with pytest.raises(ScenarioError, match=r"^--between="):
+        command._between("1s..2s", None)
+    with pytest.raises(ScenarioError, match=r"^--between="):
+        command._between(text, Path("t.svg"))

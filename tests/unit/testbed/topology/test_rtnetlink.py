@@ -57,6 +57,17 @@ def test_a_message(message: bytes, expected: str) -> None:
     assert message == bytes.fromhex(expected)
 
 
+def test_a_rule() -> None:
+    """A rule for packets from a device to an address drops them, or names a table; its end names it in full."""
+    where, first = f"08000100c6120002 {_WIRE}", "08000600 01000000"
+    assert rtnetlink.rule("wire", "198.18.0.2", None) == bytes.fromhex(
+        f"38000000 2000 0506 00000000 00000000 0220000000000006 00000000 {where} {first}"
+    )
+    assert rtnetlink.rule("wire", "198.18.0.2", 100, there=False) == bytes.fromhex(
+        f"40000000 2100 0500 00000000 00000000 0220000000000001 00000000 {where} 08000f00 64000000 {first}"
+    )
+
+
 def test_an_answer() -> None:
     """gso_max_segs is read from among the device's attributes."""
     answer = bytes.fromhex(f"{_LINK} {_WIRE} 08002800ffff0000")
