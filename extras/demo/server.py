@@ -13,6 +13,7 @@ Rules:
 """
 
 import asyncio
+import base64
 import contextlib
 import hashlib
 import hmac
@@ -70,6 +71,7 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_START = '<script type="module" src="/page/boot.js"></script>'
 _HEADERS = {
     "content-security-policy": _POLICY,
     "x-content-type-options": "nosniff",
@@ -126,7 +128,7 @@ def application(
     files = {str(path.relative_to(PAGE)): path.read_bytes() for path in PAGE.rglob("*") if path.suffix in _KINDS}
     told = json.dumps({name: content.decode() for name, content in sorted(files.items())})
     digest = hashlib.sha256(told.encode()).hexdigest()[:16]
-    front_page = with_summary(files["index.html"].decode()).replace('"/page/', f'"/page/{digest}/').encode()
+    front_page, policy = _front_page(files, digest)
 
     async def page(request: Request) -> Response:
         name = request.path_params.get("name")
@@ -135,7 +137,8 @@ def application(
         if content is None or asked not in (None, digest):
             raise HTTPException(404, "there is no such file")
         kind = _KINDS[Path(name or "index.html").suffix]
-        return Response(content, media_type=kind, headers=_KEPT if asked else None)
+        own = _KEPT if asked else {} if name else {"content-security-policy": policy}
+        return Response(content, media_type=kind, headers=own)
 
     async def choices(_: Request) -> Response:
         story = {"story": [step.as_document() for step in steps()], "closing": last or finale(None)}
@@ -215,6 +218,23 @@ def application(
     )
     made.router.redirect_slashes = False
     return made
+
+
+def _front_page(files: Mapping[str, bytes], digest: str) -> tuple[bytes, str]:
+    """Returns the front page, which names files with their digest, and its policy.
+
+    The module that loads the page again if a request is lost is in the page: so it is not lost itself.
+    """
+    start = files["boot.js"].decode().replace('"./', f'"/page/{digest}/')
+    before, found, after = (
+        with_summary(files["index.html"].decode())
+        .replace('"/page/', f'"/page/{digest}/')
+        .partition(_START.replace('"/page/', f'"/page/{digest}/'))
+    )
+    assert found
+    hashed = base64.b64encode(hashlib.sha256(start.encode()).digest()).decode()
+    policy = _POLICY.replace("script-src 'self'", f"script-src 'self' 'sha256-{hashed}'")
+    return f'{before}<script type="module">{start}</script>{after}'.encode(), policy
 
 
 class _Guarded:

@@ -600,7 +600,7 @@ def test_what_is_new_can_be_read(
 
 
 def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
-    """If the browser loses requests, for a module or to the lab, the page tries again and shows the usual pair."""
+    """If the browser loses requests, for a file or to the lab, the page tries again and shows the usual pair."""
     lost: list[str] = []
 
     def lose(route: Route) -> None:
@@ -613,16 +613,18 @@ def test_the_network_changes(made: MadeUp, browser: Browser) -> None:
 
     with browser.new_context() as context:
         page = context.new_page()
-        for path in ("**/page/*/film.js", "**/api/choices", "**/api/arms"):
+        for path in ("**/page/*/film.js", "**/page/*/style.css", "**/api/choices", "**/api/arms"):
             page.route(path, lose)
         navigate(page, lambda: page.goto(made.address))
         shown(page)
-        assert {path: lost.count(path) for path in lost} == dict.fromkeys(("film.js", "choices", "arms"), _LOSSES)
+        assert {path: lost.count(path) for path in lost} == dict.fromkeys(
+            ("style.css", "film.js", "choices", "arms"), _LOSSES
+        )
 
 
 def test_the_page_without_its_program(made: MadeUp, browser: Browser) -> None:
-    """If the browser loses the program that starts the page, the page says after some seconds what helps."""
-    program = "**/page/*/boot.js"
+    """If the browser loses the page's first module each time, the page says after some seconds what helps."""
+    program = "**/page/*/first.js"
     with browser.new_context() as context:
         context.add_init_script(f"addEventListener('load', () => {{ window.seen = {_HINT_IS_SEEN}; }})")
         page = context.new_page()
