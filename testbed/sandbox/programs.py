@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from priolab.common.descriptors import process_ids
+from priolab.common.descriptors import process_ids, stat
 from priolab.common.process.processes import set_back
 from priolab.netem.interface_counters import read_counts
 from priolab.testbed.guest.guest_start import set_seed
@@ -427,12 +427,20 @@ class Programs:
         return next((line.strip() for line in reversed(lines) if line.strip()), "it wrote nothing")
 
     def _stop(self, process: subprocess.Popen[bytes]) -> None:
-        """Ends a program and its children: by SIGTERM, and five seconds later by SIGKILL."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
+        """Ends a program by SIGTERM, which its own process gets first, so that it ends its children in its own way.
+
+        Its children that are left get it afterwards. What has not ended five seconds later ends by SIGKILL.
+        """
+        process.send_signal(signal.SIGTERM)
+        ended = self._until_it_ends(process, time.monotonic_ns() + _STOP_NS) is not None
+        for number in (signal.SIGTERM, signal.SIGKILL)[not ended :]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
-            if self._until_it_ends(process, time.monotonic_ns() + _STOP_NS) is not None:
-                return
+            until_ns, pause_ns = time.monotonic_ns() + _STOP_NS, _FIRST_LOOK_NS
+            while _is_there(process.pid) and time.monotonic_ns() < until_ns:
+                self.attend(time.monotonic_ns() + pause_ns)
+                process.poll()
+                pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
 
     def _drain(self) -> None:
         """Hears what is left in the pipes."""
@@ -443,6 +451,12 @@ class Programs:
 def _codes(programs: Mapping[str, subprocess.Popen[bytes]]) -> dict[str, int]:
     """Returns the exit codes of the programs that have ended."""
     return {name: process.returncode for name, process in programs.items() if process.poll() is not None}
+
+
+def _is_there(group: int) -> bool:
+    """True if a process of this group has not ended."""
+    found = (fields for pid in process_ids() if (fields := stat(pid)) is not None)
+    return any(int(fields[2]) == group and fields[0] != "Z" for fields in found)
 
 
 def _who(host: str) -> str:

@@ -38,6 +38,31 @@ name = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 10).rstr
 connection.send(name)
 print(name.decode())
 """
+_FAMILY = """
+import os, signal, socket, sys
+def end(number, _):
+    print(name, "ends by", signal.Signals(number).name, flush=True)
+    os._exit(0)
+def in_order(*_):
+    for worker in workers:
+        os.kill(worker, signal.SIGHUP)
+        os.waitpid(worker, 0)
+    print("the first process ends", flush=True)
+    os._exit(0)
+name, workers = "the first process", []
+for number in range(int(sys.argv[2])):
+    workers += [os.fork()]
+    if not workers[-1]:
+        name = f"worker {number}"
+        signal.signal(signal.SIGHUP, end)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[1] == "deaf" else end)
+        while True:
+            signal.pause()
+signal.signal(signal.SIGTERM, in_order if sys.argv[1] == "well" else end)
+with socket.create_server(("", 80)) as server:
+    while True:
+        signal.pause()
+"""
 _ADDRESSES = {
     "ipv4": {"client": "198.18.0.2", "server": "198.18.1.2", "phone": "198.18.10.2"},
     "ipv6": {"client": "2001:db8:18::2", "server": "2001:db8:18:1::2", "phone": "2001:db8:18:10::2"},
@@ -50,6 +75,7 @@ def here(tmp_path: Path) -> Path:
     """Returns a folder with the programs."""
     (tmp_path / "connect.py").write_text(_CONNECT)
     (tmp_path / "accept.py").write_text(_ACCEPT)
+    (tmp_path / "family.py").write_text(_FAMILY)
     (tmp_path / "my.trace").write_text(_TRACE)
     return tmp_path
 
@@ -172,3 +198,19 @@ def test_endings(here: Path) -> None:
         pytest.raises(LabError, match=r"the host phone's program nothing is not found; install it, such as "),
     ):
         sandbox.run("true")
+
+
+def test_ends_in_order(here: Path) -> None:
+    """At the end a program alone gets SIGTERM, and then what is left of its children. The server is the last one."""
+    family = [sys.executable, "family.py"]
+    further = {"careless": Host([*family, "ill", "1"]), "deaf": Host([*family, "deaf", "1"])}
+    with Sandbox(server=[*family, "well", "2"], hosts=further, wait=dict.fromkeys(further, 80), folder=here) as sandbox:
+        result = sandbox.run("true").check()
+    assert [(frame.place, line) for frame in result.frames for line in frame.data.decode().splitlines()] == [
+        ("deaf", "the first process ends by SIGTERM"),
+        ("careless", "the first process ends by SIGTERM"),
+        ("careless", "worker 0 ends by SIGTERM"),
+        ("server", "worker 0 ends by SIGHUP"),
+        ("server", "worker 1 ends by SIGHUP"),
+        ("server", "the first process ends"),
+    ]
