@@ -16,8 +16,8 @@ function again(error) {
   setTimeout(() => location.reload(), PAUSE_MS * starts);
 }
 
-/** @type {HTMLLinkElement[]} */
-const sheets = [...document.querySelectorAll("link[rel=stylesheet]")];
-const lost = sheets.find((each) => !each.sheet);
+/** @type {NodeListOf<HTMLLinkElement>} */
+const sheets = document.querySelectorAll("link[rel=stylesheet]");
+const lost = [...sheets].find((each) => !each.sheet);
 if (lost) again(new TypeError(`${lost.href} is missing`));
 else import("./first.js").then(() => sessionStorage.removeItem(KEPT), again);
