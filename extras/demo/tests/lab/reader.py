@@ -16,9 +16,7 @@ PHONE_PX = 900
 DRAWN_MS = 60
 BUILT = "() => document.querySelector('#explanation.built') !== null"
 
-_STEPS = 8
-_CHECKER = Path(__file__).with_name("explanation_checker.js").read_text()
-_ENDS = """
+ENDS = """
 ([selector, part]) => {
   const each = document.querySelector(selector);
   const grip = each.getBoundingClientRect();
@@ -30,6 +28,10 @@ _ENDS = """
   return [[thumb, y], [track.left + part * track.width, y]];
 }
 """
+"""From where to where an element is dragged: what can be dragged, and the part of the width of what it moves on."""
+
+_STEPS = 8
+_CHECKER = Path(__file__).with_name("explanation_checker.js").read_text()
 _RANGE = """
 (each) => {
   const { top, bottom } = document.querySelector(each).getBoundingClientRect();
@@ -99,7 +101,7 @@ def drag(page: Page, selector: str, part: float, *, lost: bool = False) -> None:
     if top < 0 or bottom > height:
         page.mouse.wheel(0, top if top < 0 else bottom - height + 20)
         page.wait_for_timeout(DRAWN_MS)
-    from_, to = page.evaluate(_ENDS, [selector, part])
+    from_, to = page.evaluate(ENDS, [selector, part])
     swipe(page, from_, to, lost=lost)
 
 

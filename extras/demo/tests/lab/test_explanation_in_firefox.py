@@ -12,6 +12,7 @@ import pytest
 from priolab.extras.demo.recording import EXPLORE
 from priolab.extras.demo.tests.explained import ALL_SIZES, SECTIONS, SPEED, THOROUGH, strings, table, tell_speed
 from priolab.extras.demo.tests.lab.in_firefox import LOAD_S, firefox
+from priolab.extras.demo.tests.lab.reader import ENDS
 from tests.page import axe
 
 pytestmark = pytest.mark.needs("axe", "firefox")
@@ -36,16 +37,7 @@ async (address) => {
 }
 """
 _TOP = "(id) => JSON.stringify(Math.round(document.getElementById(id).getBoundingClientRect().top))"
-_ENDS = """
-(selector) => {
-  const each = document.querySelector(selector);
-  const grip = each.getBoundingClientRect();
-  const track = (each.matches("input") ? each : each.parentElement).getBoundingClientRect();
-  const part = each.matches("input") ? each.value / each.max : null;
-  const thumb = part === null ? grip.left + grip.width / 2 : track.left + 13 + part * (track.width - 26);
-  return JSON.stringify([thumb, grip.top + grip.height / 2, track.left, track.width].map(Math.round));
-}
-"""
+_ENDS = f"(...asked) => JSON.stringify(({ENDS.strip()})(asked).flat().map(Math.round))"
 _MIDDLE = """
 (selector) => {
   const each = document.querySelector(selector);
@@ -112,8 +104,7 @@ class _Reader:
         """Drags an element by the finger to a part of the width of what it moves on."""
         if (beyond := self.asks(_BEYOND, selector)) > 0:
             self._wheels(beyond + _NEAR_PX)
-        x, y, left, width = self.asks(_ENDS, selector)
-        to = round(left + part * width)
+        x, y, to, _ = self.asks(_ENDS, selector, f"{part}")
         self._touches([(round(x + (to - x) * step / _STEPS), y) for step in range(_STEPS + 1)])
 
     def taps(self, selector: str) -> None:
