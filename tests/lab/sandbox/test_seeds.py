@@ -181,7 +181,7 @@ def test_seeds_in_pytest(pytester: pytest.Pytester, here: Path, monkeypatch: pyt
             "the mark seeds of test_it.py::test_bad is not seeds(COUNT) or seeds(range(FIRST, END)), and faults=*",
         ]
     )
-    (seed,) = re.findall(r"--sandbox-seed (\d+)", done.stdout.str())
+    (seed,) = {*re.findall(r"--sandbox-seed (\d+)", done.stdout.str())}
     (command,) = re.findall(r"to repeat it: (.*) </dev/null", done.stdout.str())
     only = pytester.runpytest_subprocess(*options, "--sandbox-seed", seed, "-k", "test_it")
     assert command in only.stdout.str()

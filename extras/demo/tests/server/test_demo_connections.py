@@ -28,7 +28,7 @@ _REFUSED = _POST.replace(TOKEN_HEADER.encode(), b"x-other")
 _NEWS = f"GET /api/jobs/1/news HTTP/1.1\r\nHost: localhost\r\n{TOKEN_HEADER}: {_TOKEN}\r\n\r\n".encode()
 _PIECE = "x" * 2**15
 _PIECES = 400
-_FRONT_PAGE = with_summary((PAGE / "index.html").read_text()).encode()
+_BODY = with_summary((PAGE / "index.html").read_text()).encode().partition(b"<body")[2]
 
 Client = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -104,7 +104,7 @@ async def _page_is_there(opening: Callable[[], Coroutine[Any, Any, Client]]) -> 
     length = re.search(rb"content-length: (\d+)", head)
     assert length is not None, head
     body = await reader.readexactly(int(length[1]))
-    assert re.sub(rb'(?<="/page/)[0-9a-f]{16}/', b"", body) == _FRONT_PAGE  # without the digest of the page's files
+    assert body.partition(b"<body")[2] == _BODY
 
 
 @pytest.mark.parametrize(
