@@ -10,6 +10,7 @@ from tools.campaigns.sandbox_examples import GUIDES, copied, examples, needed, r
 pytestmark = pytest.mark.usefixtures("guest")
 
 _MEASURED = re.compile(r"<!-- measured: (\S+) -->\n```\n(.*?)```\n<!-- end -->", re.DOTALL)
+_LONG = ("a-retry-storm", "two-uploads-near-and-far", "cubic-against-bbr")
 _SHOWN = {name: out for guide in GUIDES for name, out in _MEASURED.findall(guide.read_text())}
 
 
@@ -30,8 +31,8 @@ def test_there_are_some() -> None:
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:
-    """Return the marks of an example. A second one of a kind, with other values, waits for releases."""
-    costly = [pytest.mark.release] if name.endswith("-2") else []
+    """Return the marks of an example. A second one of a kind, with other values, and long ones wait for releases."""
+    costly = [pytest.mark.release] if name.endswith("-2") or name in _LONG else []
     return [pytest.mark.needs("go", *needed(name)), *costly]
 
 

@@ -248,8 +248,8 @@ def test_endings(here: Folder) -> None:
     other = here.fails(123, "--server", _SERVE, "--wait-port", "81", "--", "true")
     assert other.startswith("the server does not listen at port 81 after 30 s")
     assert here.fails(124, "--limit", "20s", "--", "sleep", "60") == "the client did not end within 20 s (--limit)"
-    reads = here.fails(124, "--limit", "1s", "--", python, "-c", "import time\nwhile True: time.time()")
-    assert reads == "the client did not end within 1 s (--limit)"
+    reads = here.fails(124, "--limit", "100ms", "--", python, "-c", "import time\nwhile True: time.time()")
+    assert reads == "the client did not end within 0.1 s (--limit)"
     assert "tcp_nothing" in here.fails(1, "--set", "client.net.ipv4.tcp_nothing=1", "--", "true")
 
 
