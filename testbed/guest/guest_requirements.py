@@ -14,7 +14,7 @@ from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.guest import guests, kernel
 from priolab.testbed.topology.end_settings import FrontQdisc
-from priolab.testbed.topology.qdisc_check import check_qdisc
+from priolab.testbed.topology.qdisc_check import check_qdisc, check_tools
 
 FABRIC = "virtual"
 """The value of the knob FABRIC for a guest."""
@@ -29,7 +29,7 @@ def builds_guests() -> bool:
 
 
 def check_machine(memory_mib: int) -> None:
-    """Raises Unavailable without x86-64, the guest kernel, or limits that allow a guest of so much memory."""
+    """Raises Unavailable without x86-64, the guest kernel, ip, tc, or limits that allow a guest of so much memory."""
     what = f"FABRIC={FABRIC}"
     if not builds_guests():
         raise Unavailable(what, *NO_GUESTS)
@@ -37,6 +37,7 @@ def check_machine(memory_mib: int) -> None:
         raise Unavailable(what, lack, RAISE_LIMIT)
     if not kernel.is_built():
         raise Unavailable(what, "the guest kernel is not built", f"run {kernel_command()}")
+    check_tools(what)
 
 
 def check_links(links: Sequence[Link], own: FrontQdisc | None, shaper: Shaper | None, memory_mib: int) -> None:

@@ -14,7 +14,7 @@ from priolab.netem.availability import TRIAL, lack_of_netem, refusal
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.end_settings import FrontQdisc
-from priolab.testbed.topology.qdisc_check import check_qdisc
+from priolab.testbed.topology.qdisc_check import check_qdisc, check_tools
 
 FABRIC = "netns"
 """The value of the knob FABRIC for namespaces of this machine."""
@@ -37,9 +37,7 @@ denies.
 def check_machine() -> None:
     """Raises Unavailable without unshare, ip, tc, or the right to make namespaces, as root or in a user namespace."""
     what = f"FABRIC={FABRIC}"
-    for tool, package in (("unshare", "util-linux"), ("ip", "iproute2"), ("tc", "iproute2")):
-        if find(tool) is None:
-            raise Unavailable(what, f"{tool} is not installed", f"install {package}")
+    check_tools(what, ("unshare", "util-linux"))
     if lack := too_low_for_run(0):
         raise Unavailable(what, lack, RAISE_LIMIT)
     try:

@@ -13,6 +13,16 @@ from priolab.testbed.topology.end_settings import FrontQdisc
 _UNKNOWN_TO_TC = "hence option"
 
 
+def check_tools(what: str, *further: tuple[str, str]) -> None:
+    """Checks that ip and tc are there, with which hosts and links are made. Raises Unavailable.
+
+    what: what needs them. further: tools that it needs as well, each with its package.
+    """
+    for tool, package in (*further, ("ip", "iproute2"), ("tc", "iproute2")):
+        if find(tool) is None:
+            raise Unavailable(what, f"{tool} is not installed", f"install {package}")
+
+
 def check_qdisc(
     link: Link,
     own: FrontQdisc | None,

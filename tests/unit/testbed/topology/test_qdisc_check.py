@@ -11,7 +11,8 @@ from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.netem.link import Qdisc
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed.topology.qdisc_check import check_qdisc
+from priolab.testbed.topology import qdisc_check
+from priolab.testbed.topology.qdisc_check import check_qdisc, check_tools
 
 _KNOWN = "Usage: ... pie [ limit PACKETS ]"
 _UNKNOWN = 'Unknown qdisc "dualpi2", hence option "help" is unparsable'
@@ -72,3 +73,14 @@ def test_what_is_missing_is_named() -> None:
         _check(dualpi2, None, _nothing_missing, _nothing_missing)
     with pytest.raises(Unavailable, match=r"^QDISC=pie .*: the guest kernel has no sch_pie; use another QDISC"):
         _check(pie, None, _nothing_missing, _no_qdisc)
+
+
+def test_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tool that is not installed is named, with its package."""
+    check_tools("FABRIC=virtual")
+    monkeypatch.setattr(qdisc_check, "find", lambda tool: None if tool == "tc" else tool)
+    said = r"^FABRIC=virtual cannot be used here: tc is not installed; install iproute2$"
+    with pytest.raises(Unavailable, match=said):
+        check_tools("FABRIC=virtual")
+    with pytest.raises(Unavailable, match="netns cannot be used here: tc is not installed; install it all"):
+        check_tools("netns", ("ip", "another"), ("tc", "it all"))
