@@ -29,7 +29,7 @@ _ALIKE = 0.1
     [
         pytest.param("virtual", marks=pytest.mark.needs("fabric-virtual")),
         pytest.param("netns", marks=[pytest.mark.needs("fabric-netns"), pytest.mark.punctual]),
-        pytest.param("compose", marks=[pytest.mark.needs("fabric-compose"), pytest.mark.punctual]),
+        pytest.param("compose", marks=[pytest.mark.needs("fabric-compose"), pytest.mark.punctual, pytest.mark.release]),
     ],
 )
 def test_a_sweep_runs_in_every_fabric(lab: Lab, tmp_path: Path, fabric: str) -> None:
