@@ -434,13 +434,17 @@ class Programs:
         process.send_signal(signal.SIGTERM)
         ended = self._until_it_ends(process, time.monotonic_ns() + _STOP_NS) is not None
         for number in (signal.SIGTERM, signal.SIGKILL)[not ended :]:
+            until_ns, pause_ns = time.monotonic_ns() + _STOP_NS, _FIRST_LOOK_NS
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
-            until_ns, pause_ns = time.monotonic_ns() + _STOP_NS, _FIRST_LOOK_NS
-            while _is_there(process.pid) and time.monotonic_ns() < until_ns:
+            while _is_there(process.pid):
+                if time.monotonic_ns() >= until_ns:
+                    break
                 self.attend(time.monotonic_ns() + pause_ns)
                 process.poll()
                 pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
+            else:
+                return
 
     def _drain(self) -> None:
         """Hears what is left in the pipes."""
