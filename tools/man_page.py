@@ -30,6 +30,9 @@ The input is wrong.
 .TP
 128 + N
 Signal N interrupted the command.
+.PP
+.B priolab sandbox
+has the exit code of its client, or one from 123 to 127.
 .SH FILES
 .TP
 results
