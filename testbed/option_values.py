@@ -52,4 +52,4 @@ def parsed_time_ns(where: str, text: str, least: str, most: str) -> int:
             return time_ns
     except ValueError:
         pass
-    raise ScenarioError(where, text, f"a time from {least} to {most}")
+    raise ScenarioError(where, text, f"a time with a unit, from {least} to {most}")

@@ -30,6 +30,9 @@ The input is wrong.
 .TP
 128 + N
 Signal N interrupted the command.
+.PP
+.B priolab sandbox
+has the exit code of its client, or one from 123 to 127.
 .SH FILES
 .TP
 results
@@ -107,13 +110,14 @@ def _usage(action: Action) -> str:
 
 
 def _value(action: Action) -> tuple[str, ...]:
-    """Returns the name of an argument's value; nothing for an option without a value."""
+    """Returns the names of an argument's values; nothing for an option without a value."""
     if action.nargs == 0:
         return ()
     if action.choices is not None and action.metavar is None:
         return (f"{{{','.join(map(str, action.choices))}}}",)
-    metavar = action.metavar if isinstance(action.metavar, str) else None
-    return (metavar or (action.dest.upper() if action.option_strings else action.dest),)
+    if isinstance(action.metavar, tuple):
+        return action.metavar
+    return (action.metavar or (action.dest.upper() if action.option_strings else action.dest),)
 
 
 def _arguments(parser: ArgumentParser) -> Iterator[str]:

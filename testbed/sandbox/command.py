@@ -49,7 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     listed = ", ".join(f"{name} ({knobs.default(name)})" for name in knobs.ALLOWED).replace("%", "%%")
     help_of_words = f"knobs, with their defaults: {listed}; and FILE{SUFFIX}, which describes a sandbox"
     parser.add_argument("words", nargs="*", metavar="KNOB=VALUE", help=help_of_words)
-    parser.add_argument("--server", metavar="COMMAND", help="the server's command, in one word; no shell reads it")
+    parser.add_argument("--server", metavar="COMMAND", help="the server's command, as one word; no shell runs it")
     parser.add_argument(
         "--host",
         "--place",  # its name before hosts were called so

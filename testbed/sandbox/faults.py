@@ -224,7 +224,7 @@ def _of_verb(word: str, spec: SandboxSpec, where: str) -> Iterator[_Variant]:
         if name not in spec.numbers and name != "to":
             raise ScenarioError(where, word, f"the hosts {', '.join(spec.numbers)}")
     beside = [*spec.companions]
-    if not names and not beside:
+    if not names and not beside and verb in (*_PAIRS, *_HOSTS):
         raise ScenarioError(where, word, f"faults with their hosts, as none but {CLIENT} has a command")
     if verb in _PAIRS and (not names or len({*names} - {"to"}) == 2):
         hosts = [CLIENT, *beside]

@@ -3,10 +3,11 @@ does nothing: without knobs the link has no rate and no delay, and TCP is as the
 those of the link of another host.
 """
 
+import difflib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from priolab.common.errors import ScenarioError
+from priolab.common.errors import ScenarioError, UnknownKnob
 from priolab.netem import units
 from priolab.netem.link_options import HOST_LINK_OPTIONS, packed_traces
 from priolab.netem.link_profiles import LINK, OPTION, profile_of, with_profile
@@ -65,17 +66,19 @@ def check_link(host: str, given: Mapping[str, str], hosts: Iterable[str]) -> Non
         name, value = next(iter(given.items()))
         allowed = f"HOST.NAME=VALUE with a host of {', '.join(hosts)}; the client's knobs are without a host"
         raise ScenarioError(f"{host}.{name}", value, allowed)
+    known = (LINK, *HOST_LINK_OPTIONS)
     for name, value in given.items():
-        if name not in (LINK, *HOST_LINK_OPTIONS):
-            raise ScenarioError(f"{host}.{name}", value, f"the knobs of a link: {LINK}, {', '.join(HOST_LINK_OPTIONS)}")
+        if name not in known:
+            near = "".join(f"{each}; " for each in difflib.get_close_matches(name.upper(), known, n=1))
+            raise ScenarioError(f"{host}.{name}", value, f"{near}the knobs of a link: {', '.join(known)}")
     profile_of(given.get(LINK, OPTION.default), f"{host}.{LINK}")
 
 
 def check(given: Mapping[str, str]) -> None:
     """Checks the names of knobs, and the values of SEED and LOWAT. Raises ScenarioError."""
-    for name, value in given.items():
+    for name in given:
         if name not in ALLOWED:
-            raise ScenarioError(name, value, f"the knobs of `priolab sandbox`: {', '.join(ALLOWED)}")
+            raise UnknownKnob(name, difflib.get_close_matches(name.upper(), ALLOWED, n=2), ALLOWED)
     if given.get("LOWAT") == "auto":
         raise ScenarioError("LOWAT", "auto", f"{END_WORDS['LOWAT'].allowed} in a sandbox")
 

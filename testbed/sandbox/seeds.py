@@ -74,8 +74,7 @@ def check_options(options: argparse.Namespace) -> None:
         if given := getattr(options, name):
             option = f"--{name.replace('_', '-')}"
             text = "" if given is True else f"{given}"
-            instead = "--timeline, as tcpdump changes the run" if name == "capture" else option
-            raise ScenarioError(option, text, f"none beside {SEEDS}; the command that it prints takes {instead}")
+            raise ScenarioError(option, text, f"none beside {SEEDS}; the command that it prints takes {option}")
 
 
 def search(

@@ -71,7 +71,8 @@ def test_ports_and_random_numbers_follow_from_the_seed_alone(here: Path) -> None
         sandbox.run(draw, schedule=[("0s", "clock -3600s")])
         assert sandbox.run(draw).check().out == new
     with Sandbox(server=_SERVE, folder=deeper, hosts={f"host{number}": "" for number in range(14)}) as sandbox:
-        assert sandbox.run(draw, capture=True).check().out == new
+        for capture in (True, here / "all.pcapng"):
+            assert sandbox.run(draw, capture=capture).check().out == new
     assert len({*new.split()}) == 4
 
 

@@ -136,7 +136,7 @@ def test_deadlines_that_are_not_allowed(text: str, capsys: pytest.CaptureFixture
     """A deadline is a time with a unit, from 100 ms to 86400 s."""
     assert main(["probe", "https://127.0.0.1:1/", "--deadline", text]) == 2
     said = capsys.readouterr().err
-    assert said == f"priolab: --deadline={text} is not allowed; allowed: a time from 100ms to 86400s\n"
+    assert said == f"priolab: --deadline={text} is not allowed; allowed: a time with a unit, from 100ms to 86400s\n"
 
 
 def _flood(tls: ssl.SSLSocket) -> None:

@@ -126,7 +126,7 @@ def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: s
         (["nginx", "--ca", "x"], "--ca=x is not allowed; allowed: no value without a URL"),
         (["https://127.0.0.1/x", "SEED=2"], "SEED=2 is not allowed; allowed: no knob with a URL"),
         (["https:///x"], "URL=https:///x is not allowed; allowed: https://HOST[:PORT]/PATH"),
-        (["nginx", "--limit", "soon"], "--limit=soon is not allowed; allowed: a time from 1s to 3600s"),
+        (["nginx", "--limit", "soon"], "--limit=soon is not allowed; allowed: a time with a unit, from 1s to 3600s"),
         (["nginx", "--expect", "/nowhere"], "--expect=/nowhere is not allowed; allowed: a readable TOML file"),
     ],
 )

@@ -160,6 +160,8 @@ def test_faults_without_a_host() -> None:
     )
     with pytest.raises(ScenarioError, match=r"allowed: faults with their hosts, as none but client has a command$"):
         Faults.parse("partition", alone)
+    with pytest.raises(ScenarioError, match=r"^--faults=lose is not allowed; allowed: faults with commas"):
+        Faults.parse("lose", alone)
     assert Faults.parse("LOSS<=3%", alone).drawn(1)
 
 

@@ -112,8 +112,8 @@ def test_words_that_are_no_event(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("schedule", "said"),
     [
-        ([("soon", "heal")], "soon is not allowed; allowed: a time from 0s"),
-        ([("5", "heal")], "5 is not allowed; allowed: a time from 0s"),
+        ([("soon", "heal")], "soon is not allowed; allowed: a time with a unit, from 0s"),
+        ([("5", "heal")], "5 is not allowed; allowed: a time with a unit, from 0s"),
         ([("1s", "down tablet")], "1s down tablet is not allowed; allowed: the hosts client, server, phone"),
         ([("1s", "down phon")], "1s down phon is not allowed; allowed: phone; the hosts client, server, phone"),
         ([("1s", "tablet.LOSS=1%")], "1s tablet.LOSS=1% is not allowed; allowed: the hosts"),

@@ -76,7 +76,8 @@ def test_further_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     ("words", "said"),
     [
         (["RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
-        (["SIZE=3", "--", "true"], "SIZE=3 is not allowed; allowed: the knobs of `priolab sandbox`: LINK,"),
+        (["SIZE=3", "--", "true"], "SIZE is not a knob; the knobs are LINK,"),
+        (["delay=3ms", "--", "true"], "delay is not a knob; did you mean DELAY"),
         (["LOWAT=auto", "--", "true"], "LOWAT=auto is not allowed"),
         (["SEED=x", "--", "true"], "SEED=x is not allowed; allowed: 0 to"),
         (["modem", "--", "true"], "KNOB=modem is not allowed; allowed: NAME=VALUE"),
@@ -97,6 +98,7 @@ def test_further_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
         (["phone.RATE=1mbit", "--", "true"], "phone.RATE=1mbit is not allowed; allowed: HOST.NAME=VALUE with a host"),
         (["client.RATE=1mbit", "--", "true"], "client.RATE=1mbit is not allowed"),
         ([*_PHONE, "phone.CC=bbr", "--", "true"], "phone.CC=bbr is not allowed; allowed: the knobs of a link: LINK,"),
+        ([*_PHONE, "phone.rate=1mbit", "--", "true"], "phone.rate=1mbit is not allowed; allowed: RATE; the knobs of a"),
         ([*_PHONE, "phone.RATE=fast", "--", "true"], "RATE=fast is not allowed; allowed: a tc rate"),
         ([*_PHONE, "--set", "tablet.net.core.x=1", "--", "true"], "--set=tablet.net.core.x=1 is not allowed"),
         ([*_PHONE, "--wait-port", "phone:0", "--", "true"], "--wait-port=phone:0 is not allowed; allowed: a port"),
@@ -172,7 +174,7 @@ def test_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("schedule = [['5s']]\n[client]", "{file}: schedule 1=['5s'] is not allowed; allowed: a time and an event"),
         ("scheduler = 'x'\n[client]", "{file}: scheduler=x is not allowed; allowed: "),
         ("[client]\nDELAY = '1s'", "COMMAND= is not allowed; allowed: the client's command after `--`"),
-        ("[client]\ncommand = 'x'\nDELY = 1", "DELY=1 is not allowed; allowed: the knobs of `priolab sandbox`"),
+        ("[client]\ncommand = 'x'\nDELY = 1", "DELY is not a knob; did you mean DELAY"),
         ("schedule = [['5s', 'up it']]\n[client]\ncommand = 'x'", "--at=5s up it is not allowed; allowed: the hosts"),
     ],
 )
