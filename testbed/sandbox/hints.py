@@ -11,6 +11,7 @@ from priolab.testbed.sandbox.spec import SERVER
 from priolab.testbed.topology.namespace import Namespace
 
 _TOO_MANY = re.compile(rb"too many open files|\bEMFILE\b", re.IGNORECASE)
+_NO_FAMILY = re.compile(rb"address family not supported|\bEAFNOSUPPORT\b", re.IGNORECASE)
 _OPEN_FILES = re.compile(r"^Max open files +(\d+)", re.MULTILINE)
 _DNS = 53
 _REMEDY = "`ulimit -n NUMBER` before the command allows more, up to a million"
@@ -27,12 +28,14 @@ def of_state(hosts: Mapping[str, Namespace], *, failed: bool) -> Iterator[str]:
         )
 
 
-def of_words(last: Mapping[str, bytes], open_files: tuple[int, int] | None) -> Iterator[str]:
-    """Yields hints from what the programs have written. last: the end of it, by hosts. open_files: as in the spec."""
+def of_words(last: Mapping[str, bytes], open_files: tuple[int, int] | None, *, ipv6: bool) -> Iterator[str]:
+    """Yields hints from what the programs have written. last: the end of it, by hosts. The others as in the spec."""
     limit, _ = open_files or resource.getrlimit(resource.RLIMIT_NOFILE)
     for name, words in last.items():
         if _TOO_MANY.search(words):
             yield f"a program of the host {name} wants more open files than it may have, {limit}; {_REMEDY}"
+        if not ipv6 and _NO_FAMILY.search(words):
+            yield f"a program of the host {name} wants addresses of IPv6, which the hosts have with --ipv6"
 
 
 def _full_tables() -> Iterator[tuple[str, int]]:

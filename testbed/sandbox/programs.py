@@ -168,7 +168,7 @@ class Programs:
         self._drain()
         for link in links:
             link.check_alive()
-        found += hints.of_words(self._last, self._spec.open_files)
+        found += hints.of_words(self._last, self._spec.open_files, ipv6=self._spec.ipv6)
         told = Outcome(ending=ending, reason=reason, code=code, duration_ns=duration_ns, clock_ns=clock_ns, codes=codes)
         return replace(told, hints=found)
 

@@ -54,3 +54,17 @@ def test_a_name_that_nobody_knows(tmp_path: Path) -> None:
             failed.check()
         assert sandbox.run("sh -c 'exit 4'").outcome.hints == []
         assert sandbox.run("getent hosts server").check().outcome.hints == []
+
+
+def test_a_program_that_wants_ipv6(tmp_path: Path) -> None:
+    """A server that fails because the hosts have no addresses of IPv6 has a hint; with them it listens."""
+    server = "import socket; kept = socket.socket(socket.AF_INET6); kept.bind(('', 80)); kept.listen(); kept.accept()"
+    for ipv6 in (False, True):
+        with Sandbox(server=[sys.executable, "-c", server], ipv6=ipv6, folder=tmp_path) as sandbox:
+            if ipv6:
+                assert sandbox.run("true").check().outcome.hints == []
+            else:
+                with pytest.raises(
+                    LabError, match=r"Address family not supported by protocol; .* server wants .* --ip"
+                ):
+                    sandbox.run("true")
