@@ -12,6 +12,7 @@ Extras have commands, too (experiments/setup/extras.py). The lab looks for them 
 """
 
 import os
+import re
 import signal
 import sys
 from argparse import Action, ArgumentParser, Namespace, _SubParsersAction
@@ -19,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import Any, NoReturn
 
-from priolab.common.errors import LabError, ScenarioError
+from priolab.common.errors import LabError, ScenarioError, Unfit
 from priolab.common.exit_codes import ExitCode, signalled
-from priolab.common.formats.files import FolderError
+from priolab.common.formats.files import FolderError, printable
 from priolab.common.process.interruption import Interrupted, raise_interrupted
 from priolab.experiments.commands.console import Report
 from priolab.experiments.setup import extras
@@ -35,6 +37,9 @@ _FIRST_STEPS = (
     "`priolab setup` prepares this machine, `priolab run LOWAT=131072` is the demonstration, and"
     " `priolab COMMAND --help` explains a command. Pages such as docs/guide/pages.md are in the source distribution."
 )
+
+_NEGATIVE = re.compile(r"-\.?\d")
+"""The beginning of a word that is the value of an option, though it begins as an option does."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -126,13 +131,25 @@ def whole_command_line() -> tuple[ArgumentParser, Mapping[str, ArgumentParser]]:
 
 def _parser() -> tuple[ArgumentParser, "_SubParsersAction[ArgumentParser]"]:
     """Returns a parser without commands, and the place to which its commands are added."""
-    parser = ArgumentParser(prog="priolab", description=_ABOUT, epilog=_FIRST_STEPS, allow_abbrev=False)
+    parser: ArgumentParser = _Parser(prog="priolab", description=_ABOUT, epilog=_FIRST_STEPS, allow_abbrev=False)
     parser.add_argument("--version", action=_Version, nargs=0, help="show the lab's version and the digest of its code")
     return parser, parser.add_subparsers(required=True, metavar="COMMAND")
 
 
 def _of_extras() -> dict[str, tuple[str, str]]:
     return {name: (about, module) for name, about, module in extras.commands()}
+
+
+class _Parser(ArgumentParser):
+    """A parser for which words such as -5s are values, and whose errors are a line as those of the lab are."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._negative_number_matcher = _NEGATIVE
+
+    def error(self, message: str) -> NoReturn:
+        """Raises Unfit."""
+        raise Unfit(f"{printable(message.removeprefix('argument '))}; `{self.prog} --help` shows what is allowed")
 
 
 class _Version(Action):

@@ -8,7 +8,6 @@ import argparse
 import json
 import math
 import os
-import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -27,7 +26,20 @@ from priolab.testbed.sandbox.outcome import Ending, exit_code_of
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.sandbox_file import SUFFIX, take_file
-from priolab.testbed.sandbox.spec import AT_ONCE, CLIENT, ENVIRONMENT, LISTENS, SERVER, SandboxSpec, check_host
+from priolab.testbed.sandbox.spec import (
+    AT_ONCE,
+    CLIENT,
+    ENVIRONMENT,
+    LISTENS,
+    PORTS,
+    SCHEDULERS,
+    SERVER,
+    SandboxSpec,
+    check_host,
+    check_sysctl,
+    is_wait,
+    split,
+)
 from priolab.testbed.sandbox.target import Target
 
 _STEP = "sandbox"
@@ -94,7 +106,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--scheduler",
-        choices=("fifo", "default"),
+        choices=SCHEDULERS,
         help="fifo: programs run in the order in which they were woken; default: the kernel's scheduler, for programs"
         " whose threads wait for each other by spinning (default: fifo)",
     )
@@ -224,7 +236,7 @@ def _named(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 def request_of(options: argparse.Namespace) -> session.RunRequest:
     """Returns what the options ask for. Reads a file among the words, and standard input. Raises ScenarioError."""
     of_file = take_file(options)
-    options.command = [*(options.command or _split("client", of_file))]
+    options.command = [*(options.command or split(of_file, CLIENT))]
     given, links = knobs.parsed(options.words)
     if not options.command:
         raise ScenarioError("COMMAND", "", "the client's command after `--`, such as -- curl http://server/")
@@ -236,6 +248,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
     is_steered = terminal.is_here() and not options.both and options.seeds is None
     size = terminal.window() if is_steered else None
     usual = ENVIRONMENT if size is None else {**ENVIRONMENT, "TERM": os.environ.get("TERM", "dumb")}
+    limit = f"{knobs.LIMIT_S:g}s" if options.limit is None else options.limit
     spec = SandboxSpec(
         knobs=knobs.of_way(given),
         seed=knobs.seed(given),
@@ -243,7 +256,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
         server=None if options.server is None else _server(options.server),
         environment=session.environment_of(options.env, usual),
         folder=str(Path.cwd()),
-        limit_ns=parsed_time_ns("--limit", options.limit or f"{knobs.LIMIT_S:g}s", "1ms", "1000000s"),
+        limit_ns=parsed_time_ns("--limit", limit, "1ms", "1000000s"),
         sysctls=tuple(_sysctl(word, hosts) for word in options.set),
         wait=waits.pop(SERVER, LISTENS),
         scratch=options.scratch,
@@ -268,15 +281,8 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
     )
 
 
-def _split(option: str, command: str) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(command))
-    except ValueError as error:
-        raise ScenarioError(option, command, f"words as a shell reads them ({error})") from None
-
-
 def _server(command: str) -> tuple[str, ...]:
-    words = _split("--server", command)
+    words = split(command, "--server")
     if not words:
         raise ScenarioError("--server", command, "a command")
     return words
@@ -286,27 +292,22 @@ def _hosts(given: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
     hosts: dict[str, tuple[str, ...]] = {}
     for name, command in given:
         check_host("--host", name, hosts)
-        hosts[name] = _split("--host", command)
+        hosts[name] = split(command, "--host")
     return hosts
 
 
 def _sysctl(word: str, hosts: Iterable[str]) -> tuple[str, str, str]:
     name, equals, value = word.partition("=")
     host, _, sysctl = name.partition(".")
-    if not equals or host not in (CLIENT, SERVER, *hosts) or not sysctl.startswith("net."):
-        allowed = " or ".join(f"{each}.NAME=VALUE" for each in (CLIENT, SERVER, *hosts))
-        raise ScenarioError("--set", word, f"{allowed}, with a NAME such as net.ipv4.tcp_sack")
+    check_sysctl("--set", word, host, sysctl if equals else "", hosts)
     return host, sysctl, value
 
 
 def _wait(word: str, hosts: Iterable[str]) -> tuple[str, str]:
     host, colon, text = word.rpartition(":")
-    if (not colon or host in (SERVER, *hosts)) and (
-        text in (AT_ONCE, LISTENS) or (text.isascii() and text.isdigit() and 0 < int(text) < 2**16)
-    ):
+    if (not colon or host in (SERVER, *hosts)) and is_wait(text):
         return host or SERVER, text
-    allowed = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
-    raise ScenarioError("--wait-port", word, f"{allowed}, after the name of a further host and a colon if it is its")
+    raise ScenarioError("--wait-port", word, f"{PORTS}, after the name of a further host and a colon if it is its")
 
 
 def _between(text: str | None, timeline: Path | None) -> tuple[float | None, float | None]:

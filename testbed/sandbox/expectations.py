@@ -1,10 +1,12 @@
 """What somebody expects of a run: that a host prints a text, or never does, and the client's exit code. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from priolab.common.errors import ScenarioError
 from priolab.common.exit_codes import ExitCode
+from priolab.netem.parsers import whole
 from priolab.testbed.sandbox.output_log import OutputFrame
 from priolab.testbed.sandbox.spec import CLIENT
 
@@ -37,9 +39,9 @@ class Expectation:
         verb, _, text = rest.partition(" ")
         if host in hosts and verb == _PRINTS and text:
             return cls(option=option, host=host, text=text)
-        number = int(text) if text.isascii() and text.isdigit() else -1
-        if option == EXPECT and (host, verb) == (CLIENT, _EXITS) and 0 <= number <= _MOST_CODE:
-            return cls(option=option, host=host, code=number)
+        if option == EXPECT and (host, verb) == (CLIENT, _EXITS):
+            with suppress(ValueError):
+                return cls(option=option, host=host, code=whole(0, _MOST_CODE)(text))
         exits = f", or {CLIENT} {_EXITS} CODE with 0 to {_MOST_CODE}" if option == EXPECT else ""
         raise ScenarioError(option, words, f"HOST {_PRINTS} TEXT with a HOST of {', '.join(hosts)}{exits}")
 

@@ -11,12 +11,14 @@ times, the time of its last row is the first of the next round.
 
 import shlex
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import content, decoded, printable
 from priolab.netem import units
-from priolab.testbed.sandbox.schedule import AT, CHANGING, FOLLOW, assigned
+from priolab.testbed.option_values import parsed_time_ns
+from priolab.testbed.sandbox.schedule import AT, CHANGING, FOLLOW, LEAST, MOST, assigned
 
 _USAGE = "follow HOST FILE, or follow HOST FILE TIMES, with a table of time and knobs in the file"
 _TIME, _SAME = "time", "-"
@@ -29,8 +31,11 @@ def with_tables(given: Iterable[tuple[str, str]], where: str = AT) -> tuple[tupl
     where: what has the events, for errors.
     """
     found: list[tuple[str, str]] = []
-    for at, text in given:
-        found += _rows(at, text, where) if text.split()[:1] == [FOLLOW] else [(at, text)]
+    for pair in given:
+        if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(each, str) for each in pair):
+            raise ScenarioError(where, f"{pair}", "pairs of a time and an event, such as ('5s', 'LOSS=100%')")
+        at, text = pair
+        found += islice(_rows(at, text, where), _MOST_EVENTS + 1) if text.split()[:1] == [FOLLOW] else [(at, text)]
         if len(found) > _MOST_EVENTS:
             raise ScenarioError(where, text, f"at most {_MOST_EVENTS} events")
     return tuple(found)
@@ -41,12 +46,11 @@ def _rows(at: str, text: str, where: str) -> Iterator[tuple[str, str]]:
     try:
         _, host, name, *more = shlex.split(text)
         rounds = int(*more or (1,))
-        begins_ns = units.parse_time_ns(at)
     except (TypeError, ValueError):
         raise ScenarioError(where, f"{at} {text}", _USAGE) from None
     if not 1 <= rounds <= _MOST_ROUNDS:
         raise ScenarioError(where, text, f"1 to {_MOST_ROUNDS} times")
-    rows = _read(name, where)
+    begins_ns, rows = parsed_time_ns(where, at, LEAST, MOST), _read(name, where)
     length_ns = rows[-1][0]
     for number in range(rounds):
         for time_ns, values in rows if number == rounds - 1 else rows[:-1]:

@@ -60,6 +60,7 @@ _LEAST, _MOST = "1ns", "1000000s"
 _QUIET_NS = _NS
 _STEP_S = 0.5
 _PIPE_BYTES = 2**16
+_MOST_TIMES, _LARGEST_PORT = 10**9, 2**16 - 1
 _LINES = 3
 """How many lines of each host are shown with a condition that did not come true."""
 
@@ -218,6 +219,8 @@ class _Net(ABC, Generic[Done, Code, Started]):
     def until_then(self, condition: Condition, limit: str, then: Callable[[], object]) -> Any:
         """Waits as `until`, and returns what follows."""
         __tracebackhide__ = True
+        if not isinstance(condition, Condition):
+            raise ScenarioError("until", f"{condition}", "a condition, such as program.prints('Ready') or net.quiet")
         limit_ns = _parsed_ns("limit", limit)
 
         def make() -> Call:
@@ -389,7 +392,7 @@ class _Host(Generic[Done, Code, Started]):
 
     def start(self, command: Command, *, stdin: bool = False) -> Started:
         """Starts a program. stdin: True for one that gets what `send` sends; otherwise its standard input is empty."""
-        words = split(command)
+        words = split(command, "start")
         if not words:
             raise ScenarioError("start", "", "a command, such as 'redis-server --port 6379'")
         program = _Program(self._net, self.name, words, self._net.next_number(), stdin)
@@ -406,15 +409,15 @@ class _Host(Generic[Done, Code, Started]):
 
     def prints(self, text: str, *, times: int = 1) -> Condition:
         """Returns the condition that its programs have printed a text, so many times since the beginning."""
-        wanted = Prints(host=self.name, text=_text(text), times=times)
+        wanted = Prints(host=self.name, text=_text(text), times=_whole("times", times, _MOST_TIMES))
         return Condition(wanted, f"{self.name} prints {text!r}{_as_often(times)}")
 
     def listens(self, port: int | None = None) -> Condition:
         """Returns the condition that a socket listens there, at this port or at any."""
-        where = "" if port is None else f" at port {port}"
-        return Condition(
-            Listens(host=self.name, port=LISTENS if port is None else f"{port}"), f"{self.name} listens{where}"
-        )
+        if port is None:
+            return Condition(Listens(host=self.name, port=LISTENS), f"{self.name} listens")
+        wanted = Listens(host=self.name, port=f"{_whole('listens', port, _LARGEST_PORT)}")
+        return Condition(wanted, f"{self.name} listens at port {port}")
 
     @property
     def out(self) -> str:
@@ -461,6 +464,7 @@ class _Program(Generic[Done, Code]):
 
     def prints(self, text: str, *, times: int = 1) -> Condition:
         """Returns the condition that it has printed a text, so many times since its start."""
+        times = _whole("times", times, _MOST_TIMES)
         wanted = Prints(host=self.host, text=_text(text), number=self.number, times=times)
         return Condition(wanted, f"{self._shown} prints {text!r}{_as_often(times)}")
 
@@ -471,6 +475,8 @@ class _Program(Generic[Done, Code]):
 
     def send(self, data: str | bytes) -> Done:
         """Writes to its standard input."""
+        if not isinstance(data, str | bytes):
+            raise ScenarioError("send", f"{data}", "a text, or bytes")
         return self._sends(data.encode() if isinstance(data, str) else data)
 
     def close_stdin(self) -> Done:
@@ -492,9 +498,9 @@ class _Program(Generic[Done, Code]):
 
     def signal(self, name: str) -> Done:
         """Sends it a signal, such as `TERM`."""
-        full = f"SIG{name.upper().removeprefix('SIG')}"
+        full = f"SIG{f'{name}'.upper().removeprefix('SIG')}"
         if full not in signal.Signals.__members__:
-            raise ScenarioError("signal", name, "the name of a signal, such as TERM")
+            raise ScenarioError("signal", f"{name}", "the name of a signal, such as TERM")
 
         def make() -> Call:
             self._check_goes_on()
@@ -527,9 +533,15 @@ def _nothing(_: Answer) -> None:
 
 
 def _text(text: str) -> bytes:
-    if not text:
-        raise ScenarioError("prints", text, "a text of at least one letter")
+    if not isinstance(text, str) or not text:
+        raise ScenarioError("prints", f"{text}", "a text of at least one letter")
     return text.encode()
+
+
+def _whole(where: str, number: int, most: int) -> int:
+    if not isinstance(number, int) or not 1 <= number <= most:
+        raise ScenarioError(where, f"{number}", f"a whole number from 1 to {most}")
+    return number
 
 
 def _as_often(times: int) -> str:
@@ -551,12 +563,19 @@ class Session:
         made: Callable[[Outcome, Sequence[OutputFrame], PacketTrace | None], Result],
     ) -> None:
         """made: gets what came of the session, and returns its result."""
-        self._opening = run
+        self._opening: AbstractContextManager[Steered] | None = run
         self._made = made
+
+    def _begun(self) -> AbstractContextManager[Steered]:
+        """Returns what begins it, once. Raises StepFailed."""
+        opening, self._opening = self._opening, None
+        if opening is None:
+            raise StepFailed(_WHERE, "it has begun before; sandbox.session() makes a new one")
+        return opening
 
     def __enter__(self) -> Net:
         with ExitStack() as stack:
-            net = Net(stack.enter_context(self._opening))
+            net = Net(stack.enter_context(self._begun()))
             net.begin()
             self._net, self._stack = net, stack.pop_all()
         return net
@@ -568,7 +587,7 @@ class Session:
 
     async def __aenter__(self) -> AsyncNet:
         with ExitStack() as stack:
-            net = AsyncNet(stack.enter_context(self._opening))
+            net = AsyncNet(stack.enter_context(self._begun()))
             await net.begin()
             self._async_net, self._stack = net, stack.pop_all()
         return net

@@ -50,8 +50,9 @@ class Result:
 
     @property
     def code(self) -> int:
-        """The client's exit code; negative, the signal that ended it."""
-        assert self.outcome.code is not None, "a client that has not ended raises an error"
+        """The client's exit code; negative, the signal that ended it. Raises Unfit for a session."""
+        if self.outcome.code is None:
+            raise Unfit("code: the result of a run; in a session each program has its own")
         return self.outcome.code
 
     @property

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from inspect import signature
+from math import inf
 from pathlib import Path
 from types import MappingProxyType
 from typing import Self
@@ -30,7 +31,20 @@ from priolab.testbed.sandbox.result import ClientFailed, Result
 from priolab.testbed.sandbox.schedule import knobs_of
 from priolab.testbed.sandbox.seed_search import SeedSearch, TrialRun, check_seeds, jobs_of
 from priolab.testbed.sandbox.session import RunRequest
-from priolab.testbed.sandbox.spec import CLIENT, ENVIRONMENT, LISTENS, SERVER, Command, SandboxSpec, check_host, split
+from priolab.testbed.sandbox.spec import (
+    CLIENT,
+    ENVIRONMENT,
+    LISTENS,
+    PORTS,
+    SCHEDULERS,
+    SERVER,
+    Command,
+    SandboxSpec,
+    check_host,
+    check_sysctl,
+    is_wait,
+    split,
+)
 
 
 class Host:
@@ -41,7 +55,7 @@ class Host:
 
     def __init__(self, command: Command = "", **link: str | int) -> None:
         """command: an empty one for a host on which nothing runs. The knobs are those of a link."""
-        self.command = split(command)
+        self.command = split(command, "Host")
         self.link = {name: str(value) for name, value in link.items()}
 
 
@@ -118,10 +132,21 @@ class Sandbox:
         for number, name in enumerate(further):
             check_host("hosts", name, [*further][:number])
         waits = {name: str(port) for name, port in (wait if isinstance(wait, Mapping) else {SERVER: wait}).items()}
-        sysctls = tuple(sysctls)
-        for name in [*waits, *(host for host, _, _ in sysctls)]:
+        for name, port in waits.items():
             if name not in (CLIENT, SERVER, *further):
                 raise ScenarioError("host", name, ", ".join((CLIENT, SERVER, *further)))
+            if not is_wait(port):
+                raise ScenarioError("wait", port, PORTS)
+        sysctls = tuple((host, sysctl, f"{value}") for host, sysctl, value in sysctls)
+        for host, sysctl, value in sysctls:
+            check_sysctl("sysctls", f"{host}.{sysctl}={value}", host, sysctl, further)
+        if scheduler not in SCHEDULERS:
+            raise ScenarioError("scheduler", scheduler, ", ".join(SCHEDULERS))
+        folder = Path.cwd() if folder is None else Path(folder).resolve()
+        if not folder.is_dir():
+            raise ScenarioError("folder", f"{folder}", "a folder that is there")
+        _check_within("limit_s", limit_s, 0.001, 1_000_000)
+        _check_within("wall_limit_s", wall_limit_s, 1, inf)
         self._further = further
         self._memory = memory
         self._last: Result | None = None
@@ -134,19 +159,19 @@ class Sandbox:
             links=_links(further),
             ipv6=ipv6,
             waits=waits,
-            environment={**ENVIRONMENT, **(env or {})},
-            folder=str(Path.cwd() if folder is None else folder.resolve()),
+            environment={**ENVIRONMENT, **_variables(env or {})},
+            folder=str(folder),
             limit_ns=round(limit_s * _NS),
             sysctls=sysctls,
             wait=waits.pop(SERVER, LISTENS),
             scratch=scratch,
             visible=session.visible(read),
-            fair=scheduler == "default",
+            fair=scheduler == SCHEDULERS[1],
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh
         self._capture = capture
-        self._memory_mib = knobs.memory_mib(memory)
+        self._memory_mib = None if memory is None else knobs.memory_mib(f"{memory}")
         self._room: Path | None = None
         self._schedule = tuple(schedule)
         self.start(server)
@@ -247,6 +272,9 @@ class Sandbox:
         the sandbox.
         """
         __tracebackhide__ = True  # pytest shows the test's line and the error alone
+        if not isinstance(capture, Path | bool | None):
+            raise ScenarioError("capture", f"{capture}", "a Path, True, False or None")
+        _check_within("interval_s", interval_s, 1e-6, 3600)
         room = self._entered("run")
         request, repetition = self._asked("run", client, stdin, schedule, link)
         traces: list[PacketTrace] = []
@@ -338,9 +366,14 @@ class Sandbox:
     ) -> tuple[RunRequest, Repetition]:
         """Returns what a call of this name asks for, and how a command asks for it. Raises ScenarioError."""
         _check_names(name, link)
+        if not isinstance(stdin, bytes):
+            raise ScenarioError("stdin", f"{stdin}", "bytes")
         given = layered(self._given, {knob: str(value) for knob, value in link.items()})
         knobs.check(given)
-        spec = replace(self._spec, knobs=knobs.of_way(given), seed=knobs.seed(given), client=split(client)).scheduled(
+        words = split(client, CLIENT)
+        if not words:
+            raise ScenarioError(CLIENT, "", "a command, such as 'curl http://server/'")
+        spec = replace(self._spec, knobs=knobs.of_way(given), seed=knobs.seed(given), client=words).scheduled(
             with_tables((*self._schedule, *schedule), _SCHEDULE), knobs.of_way({}), _SCHEDULE
         )
         request = RunRequest(
@@ -371,6 +404,20 @@ def _check_names(called: str, given: Iterable[str]) -> None:
                 if meant in allowed:
                     hint = ", in seconds" if meant.endswith("_s") else ""
                     raise Unfit(f"{called}({name}=...): the parameter is {meant} of {call}(){hint}")
+
+
+def _check_within(name: str, given: float, least: float, most: float) -> None:
+    """Checks a parameter that is a number. Raises ScenarioError."""
+    if not isinstance(given, int | float) or not least <= given <= most:
+        raise ScenarioError(name, f"{given}", f"{least:g} to {most:g} seconds")
+
+
+def _variables(env: Mapping[str, str]) -> Mapping[str, str]:
+    """Returns variables of an environment, after a check. Raises ScenarioError."""
+    for name, value in env.items():
+        if not all(isinstance(each, str) for each in (name, value)) or not name or "=" in name or "\0" in name + value:
+            raise ScenarioError("env", f"{name}={value}", "a text by a name without =, and no zero byte")
+    return env
 
 
 def _links(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:

@@ -16,7 +16,7 @@ SUFFIX = ".toml"
 """The end of a file's name among the words of the command, where knobs are."""
 
 _COMMAND = "command"
-_Command = Annotated[str, Meta(description="a command, in one text")]
+_Host = Annotated[Mapping[str, Word], Meta(description="a table of command and knobs")]
 _Options = Annotated[tuple[str, ...], Meta(description="a list of texts")]
 _Pair = Annotated[tuple[str, str], Meta(description='a time and an event, such as ["5s", "phone.LOSS=100%"]')]
 
@@ -24,10 +24,10 @@ _Pair = Annotated[tuple[str, str], Meta(description='a time and an event, such a
 class _SandboxFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """A sandbox. Tables of hosts have their commands and the knobs of their links; other keys are options' names."""
 
-    client: Annotated[Mapping[str, Word], Meta(description="a table of command and knobs")]
-    server: Annotated[Mapping[str, Word], Meta(description="a table of command and knobs")] = {}
-    hosts: Annotated[Mapping[str, Mapping[str, Word]], Meta(description="a table for each host")] = {}
-    schedule: tuple[_Pair, ...] = ()
+    client: _Host
+    server: _Host = {}
+    hosts: Annotated[Mapping[str, _Host], Meta(description="a table for each host")] = {}
+    schedule: Annotated[tuple[_Pair, ...], Meta(description="a list of pairs of a time and an event")] = ()
     expect: _Options = ()
     never: _Options = ()
     wait_port: _Options = ()
@@ -72,5 +72,6 @@ def take_file(options: argparse.Namespace) -> str:
         setattr(options, option, [*getattr(found, option), *getattr(options, option)])
     options.ipv6, options.scratch = options.ipv6 or found.ipv6, options.scratch or found.scratch
     for option in ("memory", "limit", "scheduler", "faults"):
-        setattr(options, option, getattr(options, option) or getattr(found, option))
+        given = getattr(options, option)
+        setattr(options, option, getattr(found, option) if given is None else given)
     return commands[CLIENT]

@@ -43,7 +43,8 @@ def assigned(host: str, knob: str, value: str) -> str:
     return f"{'' if host == CLIENT else f'{host}.'}{knob}={value}"
 
 
-_LEAST, _MOST = "0s", "1000000s"
+LEAST, MOST = "0s", "1000000s"
+"""The range of the times of events."""
 _NS = 10**9
 _FARTHEST_NS = 50 * 366 * 86_400 * _NS
 """How far the time of day may be from that of the beginning, which is in 2026. A kernel has none before 1970."""
@@ -211,7 +212,7 @@ class Step:
 
         where: what has them, for the error.
         """
-        return cls(at_ns=parsed_time_ns(where, at, _LEAST, _MOST), event=parsed_event(text, where), text=text.strip())
+        return cls(at_ns=parsed_time_ns(where, at, LEAST, MOST), event=parsed_event(text, where), text=text.strip())
 
     @property
     def shown(self) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from priolab.common.errors import ScenarioError, StepFailed
+from priolab.netem.parsers import whole
 from priolab.testbed.option_values import SEED_WORD, value_of
 from priolab.testbed.sandbox import knobs, session
 from priolab.testbed.sandbox.faults import FAULTS, Fault, Faults, Schedule, schedule_of_faults
@@ -37,9 +38,10 @@ def check_seeds(where: str, seeds: Sequence[int]) -> None:
 
 def jobs_of(where: str, text: str) -> int:
     """Returns how many runs are carried out at once. Raises ScenarioError."""
-    if text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST_JOBS:
-        return int(text)
-    raise ScenarioError(where, text, f"1 to {_MOST_JOBS}")
+    try:
+        return whole(1, _MOST_JOBS)(text)
+    except ValueError:
+        raise ScenarioError(where, text, f"1 to {_MOST_JOBS}") from None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ import msgspec
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
 from priolab.netem.link import Link
+from priolab.netem.parsers import whole
 from priolab.netem.shaper import lack_of
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.sandbox import schedule
@@ -31,9 +33,15 @@ Command = str | Sequence[str]
 """A command: an argument list, or a text that is split as a shell splits words. No shell reads it."""
 
 
-def split(command: Command) -> tuple[str, ...]:
-    """Returns the argument list of a command."""
-    return tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
+def split(command: Command, where: str = "command") -> tuple[str, ...]:
+    """Returns the argument list of a command. where: what has it, for the error. Raises ScenarioError."""
+    try:
+        words = tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
+        if any("\0" in word for word in words):
+            raise ValueError("a zero byte")
+    except (TypeError, ValueError) as error:
+        raise ScenarioError(where, f"{command}", f"words as a shell reads them ({error})") from None
+    return words
 
 
 _MOST_HOSTS = 16
@@ -45,6 +53,21 @@ _FIRST_FURTHER = 10
 AT_ONCE, LISTENS = "none", "any"
 """Values of `wait`: the client starts at once; the client starts when the server listens at any port."""
 
+SCHEDULERS = ("fifo", "default")
+"""The order of programs: that in which they were woken, or that of the kernel."""
+
+_PORT = whole(1, 2**16 - 1)
+PORTS = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
+"""What `wait` may be, in words."""
+
+
+def is_wait(text: str) -> bool:
+    """True for a value of `wait`."""
+    with suppress(ValueError):
+        return text in (AT_ONCE, LISTENS) or _PORT(text) > 0
+    return False
+
+
 HOME = "/run/home"
 """The programs' HOME, an empty folder."""
 
@@ -55,6 +78,13 @@ ENVIRONMENT: Mapping[str, str] = {
     "TZ": "UTC",
 }
 """The programs' environment. It is the same for every user: a program's memory depends on it."""
+
+
+def check_sysctl(option: str, given: str, host: str, sysctl: str, hosts: Iterable[str]) -> None:
+    """Checks the host and the name of a sysctl. option, given: for the error. Raises ScenarioError."""
+    if host not in (CLIENT, SERVER, *hosts) or not sysctl.startswith("net."):
+        allowed = " or ".join(f"{each}.NAME=VALUE" for each in (CLIENT, SERVER, *hosts))
+        raise ScenarioError(option, given, f"{allowed}, with a NAME such as net.ipv4.tcp_sack")
 
 
 def check_host(option: str, name: str, others: Collection[str]) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from priolab.common.amounts import plain
 from priolab.common.errors import RAISE_LIMIT, ScenarioError, Unavailable
+from priolab.common.formats.files import printable
 from priolab.common.limits import too_low_for_drawing
 from priolab.common.plural import counted
 from priolab.testbed.sandbox.packet import CUTS, Packet
@@ -356,7 +357,7 @@ def _text(
     weight = ' font-weight="bold"' if bold else ""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}" text-anchor="{anchor}" font-size="{size}"{weight} '
-        f'stroke="white" stroke-width="3" paint-order="stroke">{escape(text)}</text>\n'
+        f'stroke="white" stroke-width="3" paint-order="stroke">{escape(printable(text))}</text>\n'
     )
 
 

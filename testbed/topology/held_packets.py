@@ -12,7 +12,7 @@ from priolab.testbed.topology import rtnetlink
 from priolab.testbed.topology.namespace import Namespace
 from priolab.testbed.topology.packet_socket import ALL_PACKETS, SOL_PACKET, packet_socket
 
-_FIRST_TABLE = 100
+_FIRST_TABLE = 1000  # those up to 255 have main and local among them
 _PACKET_VNET_HDR, _OUTGOING = 15, 4  # <linux/if_packet.h>
 _SO_RCVBUFFORCE, _BUFFER_BYTES = 33, 2**26  # <asm-generic/socket.h>
 _HEADER_BYTES = 10  # struct virtio_net_hdr: with it, packets of segmentation offload stay as they are

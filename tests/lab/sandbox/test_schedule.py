@@ -140,6 +140,14 @@ def test_packets_that_wait(sandbox: Sandbox, held: str, released: str) -> None:
     assert dict(came) == pytest.approx(expected, abs=0.5)
 
 
+def test_packets_that_wait_often(sandbox: Sandbox) -> None:
+    """No hold takes a routing table that the kernel uses: those with the numbers 252 to 255 have others in them."""
+    often = [(f"{number // 2}ms", ("hold client server", "release")[number % 2]) for number in range(154)]
+    result = _run(sandbox, [*often, ("95ms", "hold client server"), ("195ms", "release")], DELAY="5ms")
+    late = {number: trip_ms for number, trip_ms in _trips_ms(result) if 10 <= number <= 19}
+    assert late == pytest.approx({number: 200 - 10 * number for number in range(10, 20)}, abs=0.5)
+
+
 def test_losses_on_a_trace(sandbox: Sandbox, here: Path) -> None:
     """A link with a trace, which the ferry shapes, takes other values than its rate."""
     trace = here / "ten.trace"

@@ -75,7 +75,7 @@ def _told(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert code in (0, 1, 2), (words, code, said.err)
     assert "Traceback" not in said.err
     lines = said.err.splitlines()
-    if code and not said.err.startswith("usage: "):
+    if code:
         assert len(lines) == 1, (words, lines)
         assert lines[0].startswith("priolab: "), (words, lines)
 

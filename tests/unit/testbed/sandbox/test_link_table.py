@@ -76,13 +76,22 @@ def test_what_is_no_table(tmp_path: Path, text: str, said: str) -> None:
         (" phone FILE often", "--at=0s follow phone FILE often is not allowed; allowed: follow HOST FILE, or"),
         (" phone FILE 0", "--at=follow phone FILE 0 is not allowed; allowed: 1 to 10000 times"),
         (" phone FILE 10000", "--at=follow phone FILE 10000 is not allowed; allowed: at most"),
+        (" phone FILE 3", "--at=soon is not allowed; allowed: a time from 0s"),
         (" phone /nosuch", "--at=follow /nosuch is not allowed; allowed: a readable file (No such file or directory)"),
     ],
 )
 def test_words_that_follow_nothing(table: Path, words: str, said: str) -> None:
     """The error says what is allowed."""
     text = f"follow{words.replace('FILE', str(table))}"
-    given = [("0s", text)] * 4
+    given = [("soon" if "FILE 3" in words else "0s", text)] * 4
     with pytest.raises(ScenarioError) as error:
         with_tables(given)
     assert str(error.value).startswith(said.replace("FILE", str(table), 1) if "FILE " in said else said)
+
+
+def test_a_long_table_many_times(tmp_path: Path) -> None:
+    """Events are counted while they are made: ten thousand rounds of this table would be five hundred million."""
+    file = tmp_path / "walk.txt"
+    file.write_text("time LOSS\n" + "".join(f"{number}us 1%\n" for number in range(50_000)))
+    with pytest.raises(ScenarioError, match="at most 100000 events"):
+        with_tables([("0s", f"follow phone {file} 10000")])

@@ -1,6 +1,7 @@
 """The hosts of a session, with a guest that only takes notes: what calls become, and what is refused."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 from priolab.common.errors import ScenarioError, StepFailed
 from priolab.testbed.sandbox.calls import Answer, Call, Happen, Quiet, Start, Until, read_call
 from priolab.testbed.sandbox.knobs import of_way
-from priolab.testbed.sandbox.net import Net, NotInTime
+from priolab.testbed.sandbox.net import Net, NotInTime, Session
 from priolab.testbed.sandbox.outcome import Ending, Outcome
 from priolab.testbed.sandbox.output_log import OutputFrame
+from priolab.testbed.sandbox.result import Result
 from priolab.testbed.sandbox.session import Steered
 from priolab.testbed.sandbox.spec import Files, SandboxSpec
 
@@ -211,3 +213,32 @@ def test_a_call_that_could_not_be_carried_out(net: Net, talk: _Talk) -> None:
     with pytest.raises(StepFailed, match=r"^session: no room$"):
         net.advance("1s")
     net.advance("1s")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda net: net.until("Ready"), "until=Ready is not allowed; allowed: a condition, such as"),
+        (lambda net: net.host("phone").prints("x", times=0), "times=0 is not allowed; allowed: a whole number from 1"),
+        (lambda net: net.host("phone").prints("x", times=1.5), "times=1.5 is not allowed"),
+        (lambda net: net.host("phone").prints(b"x"), "prints=b'x' is not allowed; allowed: a text"),
+        (lambda net: net.host("phone").listens(65536), "listens=65536 is not allowed; allowed: a whole number from 1"),
+        (lambda net: net.host("phone").start("a 'b"), "start=a 'b is not allowed; allowed: words as a shell reads"),
+    ],
+)
+def test_values_of_other_kinds(net: Net, talk: _Talk, call: Callable[[Any], object], said: str) -> None:
+    """They are refused before the guest is asked, so the session goes on."""
+    with pytest.raises(ScenarioError) as error:
+        call(net)
+    assert str(error.value).startswith(said)
+    assert not talk.calls
+
+
+def test_a_session_begins_once(net: Net, talk: _Talk) -> None:
+    """A second `with` says what makes a new one."""
+    talk.ask = lambda _: None  # type: ignore[method-assign, assignment]
+    session = Session(nullcontext(net.run), lambda *_: Result(outcome=net.run.outcome(), frames=[]))
+    with pytest.raises(StepFailed, match="out of memory"), session:
+        pass
+    with pytest.raises(StepFailed, match="it has begun before"), session:
+        pass

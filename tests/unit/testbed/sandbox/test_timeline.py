@@ -143,6 +143,7 @@ def test_labels_at_one_place() -> None:
 def test_names_and_texts_are_escaped() -> None:
     """What users write cannot break the picture."""
     assert "1 s: <b>&" in _texts(_picture([_packet(0)], events=[(1.0, "<b>&")]))
+    assert r"1 s: \x01\x1b" in _texts(_picture([_packet(0)], events=[(1.0, "\x01\x1b")]))
 
 
 def test_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

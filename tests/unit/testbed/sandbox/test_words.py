@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,12 @@ def test_further_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--set", "client.kernel.pid_max=9", "--", "true"], "--set=client.kernel.pid_max=9 is not allowed"),
         (["--wait-port", "0", "--", "true"], "--wait-port=0 is not allowed; allowed: a port"),
         (["--limit", "soon", "--", "true"], "--limit=soon is not allowed"),
+        (["--limit", "", "--", "true"], "--limit= is not allowed"),
+        (["--limit", "-5s", "--", "true"], "--limit=-5s is not allowed; allowed: a time from"),
+        (["--at", "-5s", "heal", "--", "true"], "--at=-5s is not allowed; allowed: a time from"),
+        (["--at", "5s", "--heal", "--", "true"], "--at: expected 2 arguments; `priolab sandbox --help` shows"),
+        (["--wait-port", "9" * 5000, "--", "true"], "--wait-port=999"),
+        (["--server", "a\0b", "--", "true"], "--server=a\0b is not allowed; allowed: words as a shell reads them"),
         (["--memory", "64m", "--", "true"], "--memory=64m is not allowed; allowed: a size from 128m to 64g"),
         (["--host", "Phone", "", "--", "true"], "--host=Phone is not allowed; allowed: a host name"),
         (["--host", "my.phone", "", "--", "true"], "--host=my.phone is not allowed; allowed: a host name"),
@@ -308,3 +315,45 @@ def test_the_range_of_a_timeline(text: str) -> None:
         command._between("1s..2s", None)
     with pytest.raises(ScenarioError, match=r"^--between="):
         command._between(text, Path("t.svg"))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"scheduler": "fair"}, "scheduler=fair is not allowed; allowed: fifo, default"),
+        ({"wait": "soon"}, "wait=soon is not allowed; allowed: a port from 1 to 65535, any or none"),
+        ({"wait": 0}, "wait=0 is not allowed"),
+        ({"sysctls": [("client", "kernel.pid_max", 9)]}, "sysctls=client.kernel.pid_max=9 is not allowed"),
+        ({"limit_s": math.nan}, "limit_s=nan is not allowed; allowed: 0.001 to 1e+06 seconds"),
+        ({"wall_limit_s": "5s"}, "wall_limit_s=5s is not allowed"),
+        ({"folder": Path("/nosuch")}, "folder=/nosuch is not allowed; allowed: a folder that is there"),
+        ({"env": {"A=B": "c"}}, "env=A=B=c is not allowed"),
+        ({"env": {"A": 3}}, "env=A=3 is not allowed"),
+        ({"server": "a 'b"}, "Host=a 'b is not allowed; allowed: words as a shell reads them"),
+        ({"server": ["a", 3]}, "Host=['a', 3] is not allowed; allowed: words as a shell reads them"),
+        ({"memory": 512}, "--memory=512 is not allowed"),
+    ],
+)
+def test_what_python_refuses(given: dict[str, Any], said: str) -> None:
+    """A parameter is refused when the sandbox is made, before a guest begins."""
+    with pytest.raises(ScenarioError) as error:
+        Sandbox(**given)
+    assert str(error.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("client", "given", "said"),
+    [
+        ("", {}, "client= is not allowed; allowed: a command"),
+        ("true", {"stdin": "text"}, "stdin=text is not allowed; allowed: bytes"),
+        ("true", {"interval_s": -1}, "interval_s=-1 is not allowed"),
+        ("true", {"capture": "a.pcap"}, "capture=a.pcap is not allowed; allowed: a Path"),
+        ("true", {"schedule": ["5s heal"]}, "schedule=5s heal is not allowed; allowed: pairs of a time and an event"),
+        ("true", {"schedule": [(5, "heal")]}, "schedule=(5, 'heal') is not allowed; allowed: pairs of a time"),
+    ],
+)
+def test_what_a_run_refuses(client: str, given: dict[str, Any], said: str) -> None:
+    """A parameter of a run is refused before a guest begins."""
+    with Sandbox() as sandbox, pytest.raises(ScenarioError) as error:
+        sandbox.run(client, **given)
+    assert str(error.value).startswith(said)
