@@ -76,7 +76,7 @@ def test_what_is_no_table(tmp_path: Path, text: str, said: str) -> None:
         (" phone FILE often", "--at=0s follow phone FILE often is not allowed; allowed: follow HOST FILE, or"),
         (" phone FILE 0", "--at=follow phone FILE 0 is not allowed; allowed: 1 to 10000 times"),
         (" phone FILE 10000", "--at=follow phone FILE 10000 is not allowed; allowed: at most"),
-        (" phone FILE 3", "--at=soon is not allowed; allowed: a time from 0s"),
+        (" phone FILE 3", "--at=soon is not allowed; allowed: a time with a unit, from 0s"),
         (" phone /nosuch", "--at=follow /nosuch is not allowed; allowed: a readable file (No such file or directory)"),
     ],
 )

@@ -1,5 +1,6 @@
 """Tests of what containers tell of the engine's kernel, which may be another kernel than this machine's."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,7 @@ def test_a_job_takes_the_answers(
         programs={},
         versions={},
     )
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     mounts = Mounts(RunFolder(tmp_path), (1, 1), spec.scenario)
     words = ComposeOverride(spec, (1, 1), mounts).words("198.18.2", "198.19.2")
     assert [words[name] for name in ("SNDBUF", "SNDBUF_MOST", "CC")] == sysctls
