@@ -19,6 +19,7 @@ _TOUCHED = ((320, 568), (390, 844), (844, 390), (820, 1180))
 _LEAST_TOUCH_PX = 16
 _MOVES = 12
 _EACH_MS = 20
+_LOOKS = 250
 _FEWEST_FILMS = 5
 
 
@@ -99,9 +100,13 @@ def _seen(page: Page) -> str:
 
 
 def _middle(page: Page, selector: str) -> tuple[float, float]:
-    box = page.locator(selector).locator("visible=true").last.bounding_box()
-    assert box
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    """Return the middle of the last of these that is in view. While the page changes its film, none may be there."""
+    shown = page.locator(selector).locator("visible=true").last
+    for _ in range(_LOOKS):
+        if box := shown.bounding_box():
+            return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        page.wait_for_timeout(_EACH_MS)
+    raise AssertionError(f"{selector} is not in view")
 
 
 def _limit(page: Page) -> None:
