@@ -161,7 +161,9 @@ class Programs:
         codes = {} if self._spec.is_pair else _codes(self._started)
         for host in sorted(self._halted):
             self._signal_all(host, signal.SIGCONT)
-        for process in reversed(self._all):
+        server = self._started.get(SERVER)
+        others = (each for each in reversed(self._all) if each is not server)
+        for process in filter(None, (*others, server)):
             self._stop(process)
         if self._pty:
             self._pty.settle()
@@ -433,18 +435,19 @@ class Programs:
         """
         process.send_signal(signal.SIGTERM)
         ended = self._until_it_ends(process, time.monotonic_ns() + _STOP_NS) is not None
-        for number in (signal.SIGTERM, signal.SIGKILL)[not ended :]:
-            until_ns, pause_ns = time.monotonic_ns() + _STOP_NS, _FIRST_LOOK_NS
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-            while _is_there(process.pid):
-                if time.monotonic_ns() >= until_ns:
-                    break
-                self.attend(time.monotonic_ns() + pause_ns)
-                process.poll()
-                pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
-            else:
-                return
+        if not (ended and self._end_group(process, signal.SIGTERM)):
+            self._end_group(process, signal.SIGKILL)
+
+    def _end_group(self, process: subprocess.Popen[bytes], number: signal.Signals) -> bool:
+        """Sends a signal to a program and its children; returns True if all of them have ended five seconds later."""
+        until_ns, pause_ns = time.monotonic_ns() + _STOP_NS, _FIRST_LOOK_NS
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        while (is_there := _is_there(process.pid)) and time.monotonic_ns() < until_ns:
+            self.attend(time.monotonic_ns() + pause_ns)
+            process.poll()
+            pause_ns = min(2 * pause_ns, _LAST_LOOK_NS)
+        return not is_there
 
     def _drain(self) -> None:
         """Hears what is left in the pipes."""

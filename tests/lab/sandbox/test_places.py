@@ -205,8 +205,11 @@ def test_ends_in_order(here: Path) -> None:
     family = [sys.executable, "family.py"]
     further = {"careless": Host([*family, "ill", "1"]), "deaf": Host([*family, "deaf", "1"])}
     with Sandbox(server=[*family, "well", "2"], hosts=further, wait=dict.fromkeys(further, 80), folder=here) as sandbox:
-        result = sandbox.run("true").check()
-    assert [(frame.place, line) for frame in result.frames for line in frame.data.decode().splitlines()] == [
+        results = [sandbox.run("sleep 1", schedule=each).check() for each in ([], [("0s", "restart server")])]
+    first, anew = (
+        [(each.place, line) for each in result.frames for line in each.data.decode().splitlines()] for result in results
+    )
+    assert first == [
         ("deaf", "the first process ends by SIGTERM"),
         ("careless", "the first process ends by SIGTERM"),
         ("careless", "worker 0 ends by SIGTERM"),
@@ -214,3 +217,4 @@ def test_ends_in_order(here: Path) -> None:
         ("server", "worker 1 ends by SIGHUP"),
         ("server", "the first process ends"),
     ]
+    assert anew == first
