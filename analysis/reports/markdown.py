@@ -63,6 +63,11 @@ def with_places(document: str, texts: Mapping[str, str]) -> str:
     return _PLACE.sub(place, document)
 
 
+def with_place(document: str, name: str, text: str) -> str:
+    """Returns a document with a new text in one of its marked places. Raises ValueError if it has no such place."""
+    return with_places(document, {**places(document), name: text})
+
+
 def without_marks(document: str) -> str:
     """Returns a document as its readers see it: without the marks."""
     return _MARK.sub("", _MARK_ALONE.sub("", document))

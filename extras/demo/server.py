@@ -225,13 +225,11 @@ def _front_page(files: Mapping[str, bytes], digest: str) -> tuple[bytes, str]:
 
     The module that loads the page again if a request is lost is in the page: so it is not lost itself.
     """
-    start = files["boot.js"].decode().replace('"./', f'"/page/{digest}/')
-    before, found, after = (
-        with_summary(files["index.html"].decode())
-        .replace('"/page/', f'"/page/{digest}/')
-        .partition(_START.replace('"/page/', f'"/page/{digest}/'))
+    place = f'"/page/{digest}/'
+    start = files["boot.js"].decode().replace('"./', place)
+    before, after = (
+        text.replace('"/page/', place) for text in with_summary(files["index.html"].decode()).split(_START)
     )
-    assert found
     hashed = base64.b64encode(hashlib.sha256(start.encode()).digest()).decode()
     policy = _POLICY.replace("script-src 'self'", f"script-src 'self' 'sha256-{hashed}'")
     return f'{before}<script type="module">{start}</script>{after}'.encode(), policy

@@ -45,7 +45,7 @@ from priolab.testbed.sandbox.packet_trace import PacketTrace
 from priolab.testbed.sandbox.result import Result
 from priolab.testbed.sandbox.schedule import LinkChange, Verb
 from priolab.testbed.sandbox.session import Steered
-from priolab.testbed.sandbox.spec import LISTENS, Command, split
+from priolab.testbed.sandbox.spec import LARGEST_PORT, LISTENS, Command, split
 
 Done = TypeVar("Done")
 Code = TypeVar("Code")
@@ -60,7 +60,7 @@ _LEAST, _MOST = "1ns", "1000000s"
 _QUIET_NS = _NS
 _STEP_S = 0.5
 _PIPE_BYTES = 2**16
-_MOST_TIMES, _LARGEST_PORT = 10**9, 2**16 - 1
+_MOST_TIMES = 10**9
 _LINES = 3
 """How many lines of each host are shown with a condition that did not come true."""
 
@@ -416,7 +416,7 @@ class _Host(Generic[Done, Code, Started]):
         """Returns the condition that a socket listens there, at this port or at any."""
         if port is None:
             return Condition(Listens(host=self.name, port=LISTENS), f"{self.name} listens")
-        wanted = Listens(host=self.name, port=f"{_whole('listens', port, _LARGEST_PORT)}")
+        wanted = Listens(host=self.name, port=f"{_whole('listens', port, LARGEST_PORT)}")
         return Condition(wanted, f"{self.name} listens at port {port}")
 
     @property

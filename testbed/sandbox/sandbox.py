@@ -34,6 +34,7 @@ from priolab.testbed.sandbox.session import RunRequest
 from priolab.testbed.sandbox.spec import (
     CLIENT,
     ENVIRONMENT,
+    FAIR,
     LISTENS,
     PORTS,
     SCHEDULERS,
@@ -166,7 +167,7 @@ class Sandbox:
             wait=waits.pop(SERVER, LISTENS),
             scratch=scratch,
             visible=session.visible(read),
-            fair=scheduler == SCHEDULERS[1],
+            fair=scheduler == FAIR,
         )
         self._wall_limit_s = wall_limit_s
         self._fresh = fresh

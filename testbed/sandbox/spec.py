@@ -53,11 +53,13 @@ _FIRST_FURTHER = 10
 AT_ONCE, LISTENS = "none", "any"
 """Values of `wait`: the client starts at once; the client starts when the server listens at any port."""
 
-SCHEDULERS = ("fifo", "default")
+FAIR = "default"
+SCHEDULERS = ("fifo", FAIR)
 """The order of programs: that in which they were woken, or that of the kernel."""
 
-_PORT = whole(1, 2**16 - 1)
-PORTS = f"a port from 1 to 65535, {LISTENS} or {AT_ONCE}"
+LARGEST_PORT = 2**16 - 1
+_PORT = whole(1, LARGEST_PORT)
+PORTS = f"a port from 1 to {LARGEST_PORT}, {LISTENS} or {AT_ONCE}"
 """What `wait` may be, in words."""
 
 

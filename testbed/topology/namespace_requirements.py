@@ -8,13 +8,12 @@ from pathlib import Path
 from priolab.common.errors import RAISE_LIMIT, StepFailed, Unavailable
 from priolab.common.limits import too_low_for_run
 from priolab.common.process import processes
-from priolab.common.process.search_path import find
 from priolab.common.running import ProgramFailed, finished
 from priolab.netem.availability import TRIAL, lack_of_netem, refusal
 from priolab.netem.link import Link
 from priolab.netem.shaper_kind import Shaper
 from priolab.testbed.topology.end_settings import FrontQdisc
-from priolab.testbed.topology.qdisc_check import check_qdisc, check_tools
+from priolab.testbed.topology.qdisc_check import check_installed, check_qdisc, check_tools
 
 FABRIC = "netns"
 """The value of the knob FABRIC for namespaces of this machine."""
@@ -58,8 +57,8 @@ def check_links(links: Sequence[Link], own: FrontQdisc | None, shaper: Shaper | 
         if link.shaped:
             if shaper is Shaper.NETEM and (reason := lack()):
                 raise Unavailable(f"SHAPER={shaper}", reason, "use SHAPER=ferry, or FABRIC=virtual")
-            if (shaper is Shaper.FERRY or lack()) and find("ethtool") is None:
-                raise Unavailable(f"SHAPER={Shaper.FERRY}", "ethtool is not installed", "install ethtool")
+            if shaper is Shaper.FERRY or lack():
+                check_installed(f"SHAPER={Shaper.FERRY}", "ethtool", "ethtool")
 
 
 def no_namespaces(settings: Path = _SETTINGS, *, is_root: bool | None = None) -> str | None:

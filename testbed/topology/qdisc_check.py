@@ -1,4 +1,7 @@
-"""The requirements of QDISC, FRONT_QDISC, TRACE and a QUEUE in bytes, in every fabric whose places are namespaces."""
+"""The requirements of every fabric whose places are namespaces: its tools, and those of some knobs.
+
+The knobs are QDISC, FRONT_QDISC, TRACE, and a QUEUE in bytes.
+"""
 
 from collections.abc import Callable
 
@@ -19,8 +22,13 @@ def check_tools(what: str, *further: tuple[str, str]) -> None:
     what: what needs them. further: tools that it needs as well, each with its package.
     """
     for tool, package in (*further, ("ip", "iproute2"), ("tc", "iproute2")):
-        if find(tool) is None:
-            raise Unavailable(what, f"{tool} is not installed", f"install {package}")
+        check_installed(what, tool, package)
+
+
+def check_installed(what: str, tool: str, package: str) -> None:
+    """Checks that a tool of a package is there. what: what needs it. Raises Unavailable."""
+    if find(tool) is None:
+        raise Unavailable(what, f"{tool} is not installed", f"install {package}")
 
 
 def check_qdisc(
@@ -65,8 +73,7 @@ def _check_ferry(link: Link, shaper: Shaper | None, *, netem_counts_bytes: bool)
         return
     if shaper is Shaper.NETEM:
         raise Unavailable(f"{what} with SHAPER={shaper}", lack, "use SHAPER=ferry")
-    if find("ethtool") is None:
-        raise Unavailable(what, "ethtool is not installed", "install ethtool")
+    check_installed(what, "ethtool", "ethtool")
 
 
 def _is_unknown_to_tc(qdisc: Qdisc) -> bool:

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from priolab.analysis.reports.markdown import Table, places, with_places
+from priolab.analysis.reports.markdown import Table, with_place
 from priolab.common.home import ROOT
 from priolab.common.process.search_path import find
 from priolab.testbed import Host, Sandbox
@@ -46,7 +46,7 @@ _KEPT = "the next test in a kept guest"
 _SEEDS = 60
 _UNTOLD = ("an hour of chat", "iperf3 receives for 10 s", "iperf3 sends for 10 s", "ten idle hours with samples")
 """What the guide's table leaves out, as the guide is short."""
-_GUIDE, _PLACE = ROOT / "docs/guide/sandbox.md", "speed"
+_GUIDE = ROOT / "docs/guide/sandbox.md"
 
 
 def main(*options: str) -> None:
@@ -65,7 +65,7 @@ def main(*options: str) -> None:
     if "--document" in options:
         rows = tuple((name, f"{median_s:.1f}") for name, median_s in medians_s.items() if name not in _UNTOLD)
         table = Table(head=("what", "seconds"), rows=rows).markdown()
-        _GUIDE.write_text(with_places(_GUIDE.read_text(), {**places(_GUIDE.read_text()), _PLACE: table}))
+        _GUIDE.write_text(with_place(_GUIDE.read_text(), "speed", table))
     for name, hosts, client in (
         ("seeds a minute, two hosts", {"a": Host("sleep 9")}, "sleep 3"),
         (

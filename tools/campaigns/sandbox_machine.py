@@ -20,7 +20,7 @@ from dataclasses import asdict
 from itertools import zip_longest
 from pathlib import Path
 
-from priolab.analysis.reports.markdown import Table, places, with_places
+from priolab.analysis.reports.markdown import Table, with_place
 from priolab.common.cache_folder import cache_folder
 from priolab.common.home import ROOT
 from tools.campaigns.sandbox_examples import REFERENCE, Repetition, copied, examples, repetition
@@ -129,7 +129,7 @@ def main() -> int:
     print(table.markdown(), *_differences(here, there), sep="\n")
     if not given.names:
         text = REFERENCE.read_text()
-        REFERENCE.write_text(with_places(text, {**places(text), "on-another-machine": table.markdown()}))
+        REFERENCE.write_text(with_place(text, "on-another-machine", table.markdown()))
     return int(any("other" in row[1:-1] for row in table.rows))
 
 

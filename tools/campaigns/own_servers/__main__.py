@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean
 
 import priolab
-from priolab.analysis.reports.markdown import Table, places, with_places
+from priolab.analysis.reports.markdown import Table, places, with_place
 from priolab.analysis.sweeps.network_knobs import NONE
 from priolab.common.amounts import milliseconds
 from priolab.common.home import ROOT
@@ -191,7 +191,7 @@ def _write(rows: Mapping[int, tuple[str, ...]]) -> None:
     kept = {(cells[0], cells[1]): tuple(cells) for cells in there}
     every = (rows.get(number) or kept.get((case.server, case.link)) for number, case in enumerate(CASES, start=1))
     table = Table(head=_HEAD, rows=tuple(filter(None, every))).markdown()
-    DOCUMENT.write_text(with_places(text, {**places(text), "own-servers": table}))
+    DOCUMENT.write_text(with_place(text, "own-servers", table))
 
 
 def main() -> int:
