@@ -30,6 +30,7 @@ from priolab.common.formats.files import (
     printable,
 )
 from priolab.common.formats.files import FolderError as FolderError  # what this module raises
+from priolab.common.formats.typed import converted, decoded, decoded_lines
 
 T = TypeVar("T")
 
@@ -50,7 +51,7 @@ def _records(file: Path, text: bytes, record: type[T]) -> list[T]:
     try:
         if text.translate(None, _PLAIN):
             return [_line(file, number, line, record) for number, line in enumerate(text.splitlines(), start=1)]
-        made = msgspec.json.Decoder(record).decode_lines(text)
+        made = decoded_lines(text, record)
         _check_numbers(made, record)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         # Parses line by line to find the line with the error.
@@ -86,7 +87,7 @@ def read_document(
         found = document.get("format") if isinstance(document, dict) else None
         if format_number is not None and found != format_number:
             raise ValueError(f"format {found}; this version reads format {format_number}")
-        return msgspec.convert(_checked(document), record)
+        return converted(_checked(document), record)
     except (msgspec.MsgspecError, ValueError) as error:
         raise FolderError(f"{file}: {error}") from error
     except MemoryError:
@@ -118,8 +119,8 @@ def _line(file: Path, number: int, line: bytes, record: type[T]) -> T:
 def _converted(text: bytes, record: type[T]) -> T:
     """Converts a line to a record. Raises msgspec.MsgspecError, UnicodeDecodeError, RecursionError."""
     if not text.translate(None, _PLAIN):
-        return msgspec.json.decode(text, type=record)
-    return msgspec.convert(_checked(msgspec.json.decode(text)), record)
+        return decoded(text, record)
+    return converted(_checked(decoded(text, Any)), record)
 
 
 def _check_numbers(records: Iterable[T], record: type[T]) -> None:

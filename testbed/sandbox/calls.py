@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from typing import Self
+from typing import Self, cast
 
 import msgspec
 
+from priolab.common.formats.typed import decoded
 from priolab.testbed.sandbox.spec import Files
 
 _KIND = "kind"
@@ -103,7 +104,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Parses such a line."""
-        return msgspec.json.decode(text, type=cls)
+        return decoded(text, cls)
 
 
 def write_call(files: Files, number: int, call: Call) -> None:
@@ -115,7 +116,7 @@ def read_call(files: Files, number: int) -> Call:
     """Reads a call. In a guest a system call that fails takes time, and a Python file object makes some."""
     descriptor = os.open(files.call(number), os.O_RDONLY)
     try:
-        found: Call = msgspec.json.decode(os.read(descriptor, _MOST_BYTES), type=Call)
+        found: Call = decoded(os.read(descriptor, _MOST_BYTES), cast("type[Call]", Call))
         return found
     finally:
         os.close(descriptor)

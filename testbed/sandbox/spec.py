@@ -10,10 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-import msgspec
-
 from priolab.common.errors import ScenarioError
 from priolab.common.formats.files import read_json, write_json
+from priolab.common.formats.typed import converted
 from priolab.netem.link import Link
 from priolab.netem.parsers import whole
 from priolab.netem.shaper import lack_of
@@ -237,7 +236,7 @@ class SandboxSpec:
     @classmethod
     def read(cls, files: "Files") -> Self:
         """Reads the spec from a folder. Raises FileNotFoundError if the folder is gone."""
-        return msgspec.convert(read_json(files.spec), cls)
+        return converted(read_json(files.spec), cls)
 
 
 class Files:

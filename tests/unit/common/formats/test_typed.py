@@ -1,0 +1,42 @@
+"""Conversion in several threads, which are in a process of their own, because msgspec alone ends it by SIGSEGV."""
+
+import subprocess
+import sys
+
+_MANY = """
+import os, sys, threading
+from collections.abc import Mapping
+import msgspec
+from priolab.common.formats.typed import converted
+
+sys.setswitchinterval(1e-6)
+for number in range(100):
+    fields = [(f"field_{each}", "Mapping[str, int]", 0) for each in range(5)]
+    inner = msgspec.defstruct("Inner", fields, module=__name__)
+    kind = msgspec.defstruct("Kind", [("parts", Mapping[str, inner])])
+    together = threading.Barrier(8)
+    made = []
+
+    def convert():
+        together.wait()
+        made.append(converted({"parts": {"a": {"field_1": {"b": number}}}}, kind))
+
+    threads = [threading.Thread(target=convert) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    if number % 10 == 0 and not (child := os.fork()):
+        converted({"parts": {}}, kind)
+        os._exit(0)
+    for thread in threads:
+        thread.join()
+    assert [each.parts["a"].field_1 for each in made] == [{"b": number}] * 8
+    if number % 10 == 0:
+        assert os.waitpid(child, 0)[1] == 0
+print("all the same")
+"""
+
+
+def test_threads_that_meet_a_type_at_once() -> None:
+    """Eight threads, and a child that is forked meanwhile, convert to a hundred new types."""
+    done = subprocess.run([sys.executable, "-c", _MANY], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "all the same\n"), done.stderr
