@@ -1,7 +1,6 @@
 """Fronts on loopback with an origin, for tests in tests/server."""
 
 import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,16 +16,10 @@ from priolab.proxy.front import Process as FrontProcess
 from priolab.proxy.server import server_of
 from tests.support.origins import running_origin
 from tests.support.pages import maps_page, page_file
+from tests.support.ports import free_port
 
 NAME = "front.test"
 SIZE = 50_000
-
-
-def free_port() -> int:
-    """Return a TCP port of loopback that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def settings_of(name: str, folder: Path, origin: str, **other: Any) -> FrontSettings:

@@ -25,8 +25,9 @@ from priolab.client.transport import TransportFailed
 from priolab.common.formats.plan import Plan, Protocol
 from priolab.proxy.certificates import issue
 from tests.support.capabilities import each
-from tests.support.fronts import NAME, SIZE, free_port, running_front
+from tests.support.fronts import NAME, SIZE, running_front
 from tests.support.pages import maps_plan
+from tests.support.ports import free_port
 
 FRONT = "caddy-h3"
 FRONTS = (FRONT, "caddy-h3@2.11.7", "envoy-h3", "traefik-h3")

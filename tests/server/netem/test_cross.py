@@ -1,7 +1,6 @@
 """Tests of cross traffic over loopback: real flows, and the journal of what arrived."""
 
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import pytest
 from priolab.common.formats.reading import read_journal
 from priolab.common.formats.samples import CrossSample
 from priolab.common.running import finished
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 _PATIENCE_S = 20.0
@@ -21,11 +21,6 @@ _INTERVAL_NS = 10**7
 
 def _program(*words: str) -> list[str]:
     return [sys.executable, "-P", "-m", "priolab.netem.cross", *words]
-
-
-def _free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return str(listener.getsockname()[1])
 
 
 def _until(journal: Path, flows: int, more_than: int = 0) -> CrossSample:
@@ -42,7 +37,7 @@ def _until(journal: Path, flows: int, more_than: int = 0) -> CrossSample:
 @pytest.fixture(name="at")
 def receiver(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     """Runs a receiver; yields its journal and its port."""
-    journal, port = tmp_path / "cross.jsonl", _free_port()
+    journal, port = tmp_path / "cross.jsonl", str(free_port())
     with subprocess.Popen(_program("receive", "127.0.0.1", port, str(_INTERVAL_NS), str(journal))) as process:
         try:
             until(journal.exists)

@@ -25,9 +25,10 @@ from priolab.proxy.certificates import issue
 from priolab.proxy.front import Front
 from priolab.proxy.readiness import NotReady, ask, wait_until_ready
 from priolab.proxy.sampler import Sampler
-from tests.support.fronts import NAME, SIZE, free_port, running_front, settings_of
+from tests.support.fronts import NAME, SIZE, running_front, settings_of
 from tests.support.origins import running_origin
 from tests.support.pages import maps_plan
+from tests.support.ports import free_port
 
 
 def test_a_front_serves_the_plan_over_http2(server: str, tmp_path: Path) -> None:

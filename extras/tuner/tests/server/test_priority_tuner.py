@@ -19,6 +19,7 @@ from priolab.common.formats.reading import read_journal
 from priolab.extras.tuner.program import SERVICE, TESTED, built
 from priolab.extras.tuner.tests.service import Tuner, answered, is_gone, states, tuning, verified
 from tests.support.echo import have_set, lowat_of, serving, talk
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 _TIMES = 100
@@ -443,9 +444,7 @@ def test_the_units_capabilities(tmp_path: Path, group: Path, port: int) -> None:
 
 def test_metrics(tmp_path: Path, group: Path, port: int) -> None:
     """The file and the port have what the kernel counted, in the format that is asked for."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        at = free.getsockname()[1]
-    file = tmp_path / "metrics.prom"
+    at, file = free_port(), tmp_path / "metrics.prom"
     words = ("--cgroup", group, "--metrics-file", file, "--metrics-listen", f"127.0.0.1:{at}", "--quiet")
     with tuning(tmp_path, *words) as tuner:
         for _ in range(3):
