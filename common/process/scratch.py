@@ -13,14 +13,19 @@ from priolab.common.process.search_path import program_environment
 from priolab.common.temporary import temporary_folder
 
 
+def scratch_path(prefix: str, base: str | None = None) -> Path:
+    """Returns a path that is nobody's for a folder in `base`, which is the folder for temporary files by default."""
+    return Path(base or temporary_folder(), f"{prefix}{secrets.token_hex(8)}")
+
+
 @contextmanager
 def scratch_folder(prefix: str) -> Iterator[Path]:
     """Yields a temporary folder. A supervisor process removes the folder when this process ends, even by SIGKILL.
 
     The supervisor is there before the folder, so no moment is left in which SIGKILL would leave it.
     """
-    scratch = Path(temporary_folder(), f"{prefix}{secrets.token_hex(8)}")
-    command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(scratch), "any", "none", "sleep", "infinity"]
+    scratch = scratch_path(prefix)
+    command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(scratch), "any", "none"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
     ):

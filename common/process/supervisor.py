@@ -1,6 +1,6 @@
 """The supervisor of a job: runs the job's command, and makes sure that no process of the job outlives the lab.
 
-    supervisor.py SCRATCH CPU INPUT COMMAND...
+    supervisor.py SCRATCH CPU INPUT [COMMAND...]
 
 Rules:
 1. Standard input is a pipe from the lab. The pipe closes when the lab no longer needs the job, or was killed. When the
@@ -10,7 +10,9 @@ Rules:
 2. If the supervisor is killed, the lab kills the processes of the cgroup, and the processes whose environment has the
    path of the scratch folder (command_process.py).
 3. CPU is the number of the one processor that the job may use, or `any`.
-4. When the job has ended, the supervisor runs the program `afterwards` of the scratch folder, if there is one. This
+4. Without COMMAND the lab writes the command into the pipe (`message`). So a supervisor is there before the folder is,
+   and no kill of the lab leaves the folder.
+5. When the job has ended, the supervisor runs the program `afterwards` of the scratch folder, if there is one. This
    program removes what the supervisor cannot kill, such as containers. At the end, the supervisor removes the folder.
 
 This program imports nothing of the lab, so it starts in milliseconds and has little that could fail.
@@ -29,6 +31,7 @@ import time
 
 _AFTERWARDS_S = 60.0
 _EMPTY_S = 2.0
+_LENGTH_DIGITS = 8
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None)
@@ -44,6 +47,28 @@ def group_of(scratch: str) -> str | None:
             inner = path.removeprefix(root).strip("/")
             return os.path.join(point, inner, os.path.basename(scratch))
     return None
+
+
+def message(command: list[str]) -> bytes:
+    """Returns what the lab writes for a supervisor that has got no command: a length, and the words that follow it."""
+    words = os.fsencode("\0".join(command))
+    return b"%0*d" % (_LENGTH_DIGITS, len(words)) + words
+
+
+def _command() -> list[str]:
+    """Reads a message, and nothing behind it, which is the command's. Returns no words if the pipe has closed."""
+    words = _read(int(_read(_LENGTH_DIGITS) or 0))
+    return os.fsdecode(words).split("\0") if words else []
+
+
+def _read(size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        part = os.read(0, size - len(found))
+        if not part:
+            return b""
+        found += part
+    return found
 
 
 def _enter(group: str | None) -> None:
@@ -114,6 +139,9 @@ def main() -> int:
         signal.signal(stop, lambda *_: None)  # a handler, because the job would inherit SIG_IGN
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     try:
+        command = command or _command()
+        if not command:
+            return 0
         with subprocess.Popen(
             command,
             stdin=None if given == "lab" else subprocess.DEVNULL,

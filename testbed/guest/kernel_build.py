@@ -18,7 +18,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -30,9 +29,9 @@ from priolab.common.errors import StepFailed
 from priolab.common.process import supervisor
 from priolab.common.process.processes import die_with_parent
 from priolab.common.process.program_logs import tail
+from priolab.common.process.scratch import scratch_path
 from priolab.common.process.search_path import program_environment
 from priolab.common.running import finished
-from priolab.common.temporary import temporary_folder
 from priolab.testbed.guest.kernel_patches import study_kernels
 from priolab.testbed.guest.kernel_patches.edit import DECLARATIONS, Change, Effect, Version
 from priolab.testbed.guest.kernel_source import KERNEL_FILES, KERNEL_PROGRAMS, PINNED, words
@@ -280,7 +279,7 @@ class _Building:
 
         An exception inside the context kills the command.
         """
-        scratch = tempfile.mkdtemp(prefix="priolab-make-", dir=temporary_folder()) if command[0] == _MAKE[0] else None
+        scratch = str(scratch_path("priolab-make-")) if command[0] == _MAKE[0] else None  # names a cgroup
         try:
             kept = (
                 []

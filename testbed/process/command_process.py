@@ -5,11 +5,9 @@ killed, the lab ends the process: it finds all that belongs to it by the path of
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -22,6 +20,7 @@ from priolab.common.errors import Unavailable
 from priolab.common.process import supervisor
 from priolab.common.process.interruption import held_back
 from priolab.common.process.processes import readable
+from priolab.common.process.scratch import scratch_path
 from priolab.common.process.search_path import program_environment
 from priolab.common.temporary import temporary_folder
 from priolab.testbed.process import cpu_claims
@@ -32,14 +31,6 @@ _MARK = "PRIOLAB_JOB"
 
 MOST_KEPT = 4
 """The most processes that are kept at a time, unless the program that keeps them wants fewer."""
-
-
-def make_scratch() -> Path:
-    """Makes the scratch folder of a process, without white space in its path. The supervisor removes the folder."""
-    base = temporary_folder()
-    scratch = Path(tempfile.mkdtemp(prefix="priolab-", dir="/tmp" if any(map(str.isspace, base)) else base))  # noqa: S108
-    scratch.chmod(0o711)  # the front's folder is below it, and a worker that has given up root must reach that
-    return scratch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,14 +79,15 @@ class CommandProcess:
         self._programs = _identities(work.programs)
         with ExitStack() as undoing:
             with held_back():  # a signal meanwhile could leave the folder, or the process
-                self.scratch = make_scratch()
-                undoing.callback(shutil.rmtree, self.scratch, ignore_errors=True)
+                base = temporary_folder()
+                # A guest's kernel splits its command line, which has the path, at blanks.
+                self.scratch = scratch_path("priolab-", "/tmp" if any(map(str.isspace, base)) else base)  # noqa: S108
                 self._claim = undoing.enter_context(cpu_claims.claim()) if work.one_cpu else None
                 command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(self.scratch)]
                 command.append(str(self._claim.cpu) if self._claim else "any")
                 command.append("lab" if self.takes_further or work.hears else "none")
                 self._process = subprocess.Popen(
-                    [*command, *work.command(self.scratch)],
+                    command,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -108,6 +100,12 @@ class CommandProcess:
                 self._input, self._output = self._process.stdin, self._process.stdout
                 self.output = self._output.fileno()
                 undoing.callback(self.end)
+                self.scratch.mkdir()
+                # The front's folder is below it, and a worker that has given up root must reach that.
+                self.scratch.chmod(0o711)
+                told = supervisor.message(work.command(self.scratch))
+                with suppress(BrokenPipeError):  # the supervisor has been killed: the job's end says so
+                    self._input.write(told)
             undoing.pop_all()
 
     @property

@@ -3,6 +3,8 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,11 +12,22 @@ import pytest
 
 from priolab.testbed.process import command_process, jobs
 from priolab.testbed.process.command_process import Work, keep_guests
-from tests.support.waiting import until_gone
+from tests.support.waiting import until, until_gone
 
 _WAITS = 'echo "@ began $$"; echo "@ idle"; while read line; do echo "@ $line $$"; echo "@ idle"; done'
 
 _LONG_S = 3.0
+
+_KILLED = """
+import os, signal
+from priolab.testbed.process.command_process import CommandProcess, Work
+
+def command(scratch):
+    print(scratch.is_dir(), os.listdir(scratch.parent) == [scratch.name], flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+CommandProcess(Work(command=command, one_cpu=False))
+"""
 
 
 def _written(scratch: Path) -> str:
@@ -160,3 +173,19 @@ def test_one_that_takes_too_long_is_not_kept(work: Worker) -> None:
     assert lines[1:] == ["overdue"]
     until_gone(_pid(lines))
     assert work()[0].startswith("began")
+
+
+def test_a_kill_before_the_command_is_known(tmp_path: Path) -> None:
+    """If the lab is killed as soon as a job has its scratch folder, the folder goes."""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (killed.returncode, killed.stdout) == (-signal.SIGKILL, "True True\n"), killed.stderr
+    until(lambda: not list(tmp_path.iterdir()), "it is left", limit_s=60)
+
+
+def test_a_long_command(work: Worker) -> None:
+    """A command longer than the pipe, with bytes that are no text, arrives whole."""
+    script = f": '{'x' * 100_000}\udcff'; {_WAITS}"
+    assert work(script=script)[0].startswith("began")
