@@ -32,7 +32,7 @@ class _Stage(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """What the client does now. requests: the names of resources. updates: name and value of each PRIORITY_UPDATE."""
+    """A step of the client. requests: the names of resources. updates: name and value of each PRIORITY_UPDATE."""
 
     openings: tuple[Opening, ...] = ()
     requests: tuple[str, ...] = ()

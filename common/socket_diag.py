@@ -52,7 +52,7 @@ _TCP_INFO_FIELDS = (
 )
 """The fields of SocketSample that _TCP_INFO unpacks, in its order."""
 _NEGOTIATED = struct.Struct("=5xBB9xI56xIIII8xI88xI")
-"""What struct tcp_info has of Negotiated: both scales share a byte."""
+"""The fields of struct tcp_info that Negotiated is read from: both scales share a byte."""
 _PROMPT_NS = 500_000
 """The longest time for an answer. If one took longer, this process was interrupted, and its time is unknown."""
 _TRIES = 3

@@ -54,7 +54,7 @@ _priolab() {
 complete -o bashdefault -o default -F _priolab priolab
 """
 }
-"""What follows the script of shtab, by shell."""
+"""The text behind the script of shtab, by shell."""
 _ONCE, _AGAIN = '"(*)::', '"*:'
 """For zsh: shtab declares arguments that may be repeated as ones that are given once; the other form repeats them."""
 

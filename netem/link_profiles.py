@@ -21,7 +21,7 @@ STANDS_FOR = ("RATE", "RATE_UP", "DELAY", "DELAY_UP")
 """The knobs that a profile sets."""
 
 FIGURES = "RATE/RATE_UP/ROUND_TRIP or RATE/ROUND_TRIP, such as 1500kbit/384kbit/50ms or 10mbit/30ms"
-"""What is allowed as the figures of a link of one's own, in words."""
+"""The figures allowed for a link of one's own, in words."""
 
 _OR_NONE = f"; or {NONE}"
 _FILE = Path(__file__).with_suffix(".toml")

@@ -38,7 +38,7 @@ DOUBT = "rates around"
 
 _USUAL_UNIT = "mbit"
 _LIKELY_BIT_S = (20_000, 2 * 10**9)
-"""What the typical rate of a recording of a network is between."""
+"""The limits of the typical rate of a recorded network."""
 _LONGEST_STEP_S = 100
 _DAY_S = 86_400
 _KBIT_NAMES = ("dl_bitrate", "ul_bitrate")  # G-NetTrack, which names no unit

@@ -11,7 +11,7 @@ from typing import Self
 from priolab.proxy.tuner.libbpf import Loaded
 
 PROGRAMS = {kind: Path(__file__).with_name(f"calls.{kind}.bpf.o") for kind in ("x86_64", "generic")}
-"""What `make bpf` compiles calls.c into: for x86-64, and for machines with other numbers of calls."""
+"""The files that `make bpf` compiles calls.c into: for x86-64, and for machines with other numbers of calls."""
 _PLACE, _PROCESS, _FIRST = struct.Struct("=2Q"), struct.Struct("=I"), bytes(4)
 _MINOR_BITS = 20  # of a device's number in the kernel
 _NUMBERS = 4

@@ -46,7 +46,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         _HTTP2: "HTTP/2 above TLS, although server.toml has tls = false",
     }
 )
-"""What a front speaks that answers in another protocol."""
+"""The protocol of a front that does not speak the one asked for, in words."""
 _RETRY_S = 0.05
 _ORIGIN_S = 2.0
 

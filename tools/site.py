@@ -42,7 +42,7 @@ _FILES = {"whole": "{{path}}", "part": "{{path}}#{{fragment}}"}
 """The schemes of links to files that are no pages. Sphinx would make downloads of them, and drop what follows a #."""
 
 _OF_SPHINX = "data-content_root="
-"""What each page that Sphinx makes has, and no other."""
+"""A mark of each page that Sphinx makes, and of no other."""
 
 _LINK_OF_HTML = re.compile(r'<a href="(?!#|[a-z]+:)(?P<path>[^"]+)">(?P<text>[^<]*)</a>')
 
@@ -76,7 +76,7 @@ var Scorer = {
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
 };
 """
-"""How the search orders pages; beside the first function these are Sphinx's own values."""
+"""The order of the pages that a search finds; beside the first function these are Sphinx's own values."""
 
 _SETTINGS: dict[str, Any] = {
     "project": "The priority lab",

@@ -75,7 +75,7 @@ class Relation(StrEnum):
     FIRST = "first"
     SECOND = "second"
     IN_TURN = "in turn"
-    """One comes before the other."""
+    """Either of the two comes before the other."""
     SHARED = "shared"
     ANY = "any"
 

@@ -7,7 +7,7 @@ from priolab.experiments.scenario.knobs import with_defaults
 from priolab.extras.demo.recorded import in_tree
 
 PLACE = '<noscript id="summary"></noscript>'
-"""What stands for the summary in index.html."""
+"""The placeholder of the summary in index.html."""
 
 _NONE, _LINE = {"LOWAT": "none"}, {"LOWAT": "16384"}
 _WIDTH, _ROW, _LEFT = 640, 26, 70

@@ -44,7 +44,7 @@ _PAGES = Path(__file__).parent / "pages"
 
 
 class Several(StrEnum):
-    """What a probe of several streams shows."""
+    """The findings of a probe of several streams."""
 
     IN_ORDER = "in order"
     WRONG = "wrong"
@@ -427,7 +427,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def rule(self) -> str | None:
-        """What RFC 9218 says of what must hold, where a server may do something else."""
+        """The words of RFC 9218 on what must hold, where a server may do something else."""
         return self.row.rule if self.must == next(iter(self.row.faults)) else None
 
     @property

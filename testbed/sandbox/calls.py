@@ -1,4 +1,4 @@
-"""What a test asks of the hosts of a session, and their answers. Pure."""
+"""The calls by which a test steers the hosts of a session, and their answers. Pure."""
 
 import os
 from collections.abc import Mapping
@@ -85,7 +85,7 @@ Call = Start | Send | Signal | Happen | Until
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a call. now_ns: the time since the session's start. met: False for an Until that was in vain.
+    """The result of a call. now_ns: the time since the session's start. met: False for an Until that was in vain.
 
     codes: the exit codes of the programs that have ended so far. reason: in words, if the call could not be carried
     out.

@@ -50,7 +50,7 @@ class _End:
 
     @property
     def limits(self) -> Limits:
-        """What limited it as a sender."""
+        """The limits that held it back as a sender."""
         return Limits(busy_us=self.busy_us, window_us=self.window_us, buffer_us=self.buffer_us)
 
     @property

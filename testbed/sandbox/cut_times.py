@@ -1,4 +1,4 @@
-"""When the events of a schedule cut hosts off from each other, and so what became of packets. Pure.
+"""The times at which a schedule's events cut hosts off from each other, and so the fate of packets. Pure.
 
 A cut acts where packets leave their host, so the time at which one left it decides.
 """

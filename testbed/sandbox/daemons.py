@@ -38,7 +38,7 @@ _FOREGROUND = {
     "varnishd": "-F",
     "vsftpd": "-obackground=NO",
 }
-"""What keeps a program in the foreground, by its name: an option, or other words."""
+"""The option, or other words, that keep a program in the foreground, by its name."""
 
 _NAME = re.compile(r"[A-Za-z][\w-]*")
 _DIGITS = "0123456789"

@@ -1,4 +1,4 @@
-"""What somebody expects of a run: that a host prints a text, or never does, and the client's exit code. Pure."""
+"""Expectations of a run: that a host prints a text, or never does, and the client's exit code. Pure."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress

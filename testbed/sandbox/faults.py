@@ -73,7 +73,7 @@ class Fault:
 
     @property
     def end_ms(self) -> int:
-        """When it ends."""
+        """The time of its end."""
         return self.at_ms + self.length_ms
 
     def overlaps(self, other: "Fault") -> bool:

@@ -20,7 +20,7 @@ _IPV4_BYTES = 4
 _IDENTS = 2**16
 _SEQUENCES = 2**32
 _MSS = {_IPV4_BYTES: 1460, 16: 1440}
-"""What fits into a packet of Ethernet after the headers of IP and TCP, by the bytes of an address."""
+"""The bytes of data in a packet of Ethernet, after the headers of IP and TCP, by the bytes of an address."""
 _UDP_BYTES = {_IPV4_BYTES: 1472, 16: 1452}
 _LAST_ALONE, _FIRST_ALONE = FIN | PSH | RST, 128  # CWR
 
@@ -108,7 +108,7 @@ def journeys(
 
 
 class _Seen:
-    """What was seen at one place of each way."""
+    """The packets seen at one place of each way."""
 
     def __init__(self) -> None:
         self.by_key: defaultdict[_Key, list[Sighting]] = defaultdict(list)

@@ -62,11 +62,11 @@ _STEP_S = 0.5
 _PIPE_BYTES = 2**16
 _MOST_TIMES = 10**9
 _LINES = 3
-"""How many lines of each host are shown with a condition that did not come true."""
+"""The number of lines of each host that are shown with a condition that did not come true."""
 
 
 class NotInTime(AssertionError):
-    """What a session waited for did not happen. Its text has the last lines of each host."""
+    """A condition that a session waited for did not come true. Its text has the last lines of each host."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
 
     @property
     def result(self) -> Result:
-        """What the session did, as the result of a run. Raises StepFailed before its end."""
+        """The result of the session, as that of a run. Raises StepFailed before its end."""
         if self._result is None:
             raise StepFailed(_WHERE, "its result is there after the `with`")
         return self._result
@@ -421,7 +421,7 @@ class _Host(Generic[Done, Code, Started]):
 
     @property
     def out(self) -> str:
-        """What its programs have written so far, to both outputs."""
+        """The text that its programs have written so far, to both outputs."""
         return self._net.written(lambda each: each.place == self.name)
 
 
@@ -449,12 +449,12 @@ class _Program(Generic[Done, Code]):
 
     @property
     def out(self) -> str:
-        """What it has written to its standard output so far."""
+        """The text that it has written to its standard output so far."""
         return self._net.written(lambda each: each.program == self.number and each.stream == "out")
 
     @property
     def err(self) -> str:
-        """What it has written to its standard error so far."""
+        """The text that it has written to its standard error so far."""
         return self._net.written(lambda each: each.program == self.number and each.stream == "err")
 
     @property

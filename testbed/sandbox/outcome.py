@@ -50,7 +50,7 @@ class Direction:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What limited the sender at one end of a TCP connection, by its kernel (TCP_INFO), in its ticks of 10 ms.
+    """The limits of the sender at one end of a TCP connection, by its kernel (TCP_INFO), in its ticks of 10 ms.
 
     busy_us: how long it had bytes that were sent or to be sent, and not acknowledged. window_us: how long of this the
     receiver's window stopped it. buffer_us: how long its own send buffer did.
@@ -67,7 +67,7 @@ class Limits:
 
     @property
     def most(self) -> str:
-        """What took the most time: `network`, `window` or `buffer`; `application` if it was never busy for a tick."""
+        """The limit with the most time: `network`, `window` or `buffer`; `application` if it was never busy for a tick."""
         times = {"network": self.network_us, "window": self.window_us, "buffer": self.buffer_us}
         return max(times, key=lambda name: times[name]) if self.busy_us else "application"
 

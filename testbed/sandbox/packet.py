@@ -97,7 +97,7 @@ class Packet:
 
     @property
     def time_s(self) -> float:
-        """When it passed the host, in seconds."""
+        """The time at which it passed the host, in seconds."""
         return self.at_ns / _NS
 
     @property
@@ -107,7 +107,7 @@ class Packet:
 
     @property
     def what(self) -> str:
-        """What it is, in a few letters: `SYN`, `1448 bytes`, `ACK 1449`, `udp 32 bytes`."""
+        """The packet in a few letters: `SYN`, `1448 bytes`, `ACK 1449`, `udp 32 bytes`."""
         told = [each for each in self.flags if each not in ("ACK", "PSH") or (each == "ACK" and "SYN" in self.flags)]
         if self.protocol != "tcp":
             told = [self.protocol]

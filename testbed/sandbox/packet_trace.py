@@ -126,7 +126,7 @@ class PacketTrace:
 
     @cached_property
     def _links(self) -> Mapping[str, Sequence[tuple[float, Link]]]:
-        """What each link is over time, by the names of their hosts, with when it became this."""
+        """The settings of each link over time, by the names of their hosts, with the time of each change."""
         later = [*zip(self.outcome.events, self.spec.links_over_time.later, strict=False)]
         return {
             name: [(-inf, each.link), *((told.at_ns, links[name]) for told, links in later if name in links)]

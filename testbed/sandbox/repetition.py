@@ -14,7 +14,7 @@ _MOST_STDIN_BYTES = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Repetition:
-    """What a run was asked for. given: the knobs of the client's link, and others without a host. links: those of the
+    """The order of a run. given: the knobs of the client's link, and others without a host. links: those of the
     links of other hosts. memory, wall_limit: the options; None for the usual. stdin: the client's standard input.
     expectations: the options of each, and its words.
     """

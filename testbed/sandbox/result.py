@@ -97,8 +97,8 @@ class Result:
 
     @property
     def losses(self) -> Counter[Loss]:
-        """How many packets did not arrive, by cause and place. Without a capture those that a queue dropped, or a link
-        lost at random.
+        """The number of packets that did not arrive, by cause and place. Without a capture those that a queue dropped,
+        or a link lost at random.
         """
         return losses(self.outcome, self.trace)
 

@@ -47,7 +47,7 @@ LEAST, MOST = "0s", "1000000s"
 """The range of the times of events."""
 _NS = 10**9
 _FARTHEST_NS = 50 * 366 * 86_400 * _NS
-"""How far the time of day may be from that of the beginning, which is in 2026. A kernel has none before 1970."""
+"""The most by which the time of day may differ from that of the start, in 2026. A kernel has none before 1970."""
 _TO = "to"
 
 
@@ -336,7 +336,7 @@ def check(steps: Sequence[Step], programs: Mapping[str, bool], limit_ns: int, wh
 
 @dataclass
 class _State:
-    """What the events so far have done, as far as it decides which ones can follow."""
+    """The effects of the events so far that decide which ones can follow."""
 
     parted: set[tuple[str, str]] = field(default_factory=set)
     held: set[tuple[str, str]] = field(default_factory=set)

@@ -180,7 +180,7 @@ class _Progress:
 
     @property
     def rate(self) -> str:
-        """How many seeds have been tried, and in how much time."""
+        """The number of seeds tried, and the time it took."""
         took_s = self._took_s or 1e-9
         count = len(self._tried)
         return f"{count} of {len(self._seeds)} seeds tried in {took_s:.1f} s, {60 * count / took_s:.0f} a minute"

@@ -59,7 +59,7 @@ SCHEDULERS = ("fifo", FAIR)
 LARGEST_PORT = 2**16 - 1
 _PORT = whole(1, LARGEST_PORT)
 PORTS = f"a port from 1 to {LARGEST_PORT}, {LISTENS} or {AT_ONCE}"
-"""What `wait` may be, in words."""
+"""The values allowed for `wait`, in words."""
 
 
 def is_wait(text: str) -> bool:

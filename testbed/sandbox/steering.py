@@ -47,11 +47,11 @@ from priolab.testbed.sandbox.spec import Files
 _FIRST_LOOK_NS, _LAST_LOOK_NS = 10**6, 10**8
 """The times between looks for a socket that listens: the first, and the longest."""
 _LOOKS = 10
-"""How many looks must find that nothing has been sent or received."""
+"""The number of looks that must find that nothing has been sent or received."""
 
 
 class _Since(Enum):
-    """What stopped the time."""
+    """The reason that stopped the time."""
 
     INSTANT = "an instant that was asked for"
     SOUND = "something that was heard"
@@ -250,7 +250,7 @@ class Steering:
 
 @dataclass
 class _Counts:
-    """What the hosts have sent and received, and since when it is the same."""
+    """The amounts that the hosts have sent and received, and the time since which they are the same."""
 
     since_ns: int
     counts: Sequence[str] = ()

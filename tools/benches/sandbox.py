@@ -45,7 +45,7 @@ _COMMANDS: Mapping[str, str] = {
 _KEPT = "the next test in a kept guest"
 _SEEDS = 60
 _UNTOLD = ("an hour of chat", "iperf3 receives for 10 s", "iperf3 sends for 10 s", "ten idle hours with samples")
-"""What the guide's table leaves out, as the guide is short."""
+"""The rows that the guide's table leaves out, as the guide is short."""
 _GUIDE = ROOT / "docs/guide/sandbox.md"
 
 

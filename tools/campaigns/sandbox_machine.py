@@ -37,7 +37,7 @@ _PACKET = 6  # the block of a packet, draft-ietf-opsawg-pcapng, 4.3
 _HEAD = struct.Struct("=IIIIIII")  # kind and length of the block; interface, two halves of the time, two lengths
 
 Record = Mapping[str, Sequence[str]]
-"""What one example did, by what it is."""
+"""The output, times, counts and packets of one example."""
 
 
 def record(done: Repetition) -> Record:

@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(
     r"HOST|DIGEST|FILE\b|NAME\b|URL\b|example\.org|localhost:|10\.0\.0\.1|COMMAND|SERVER=\.\.\.|SPEC|linux-6\.17|0123456789ab"
     r"|maps-2026"
 )
-"""What only the reader has: hosts, other machines, files that are there already."""
+"""Words for things that only the reader has: hosts, other machines, files that are there already."""
 _BEGUN = re.compile(
     r"load \d+ of \d+|\b\d+ of \d+\b|^open http|Jupyter Server|: ok$|bringing up nodes|^running|measurement \d",
     re.MULTILINE,

@@ -24,10 +24,10 @@ INSTALLED = (
     *("bison", "bzip2", "ca-certificates", "curl", "ethtool", "flex", "gcc", "git", "iproute2", "libc6-dev", "make"),
     *("nginx", "nodejs", "python3", "python3-venv", "sudo", "xz-utils"),
 )
-"""What the lab looks for, and finds on a runner."""
+"""The packages that the lab needs and a runner has."""
 
 INSTALLABLE = ("bc", "debian-archive-keyring", "debootstrap")
-"""What the lab looks for, and a runner's sources have."""
+"""The packages that the lab needs, and that a runner can install."""
 
 _RELEASE = """PRETTY_NAME="Ubuntu 24.04 LTS"
 NAME="Ubuntu"
