@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from priolab.common.formats.conversion import convert, decode, decode_lines
 from priolab.common.formats.files import (
     MOST_DOCUMENT_BYTES,
     MOST_JOURNAL_BYTES,
@@ -30,7 +31,6 @@ from priolab.common.formats.files import (
     printable,
 )
 from priolab.common.formats.files import FolderError as FolderError  # what this module raises
-from priolab.common.formats.typed import converted, decoded, decoded_lines
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ def _records(file: Path, text: bytes, record: type[T]) -> list[T]:
     try:
         if text.translate(None, _PLAIN):
             return [_line(file, number, line, record) for number, line in enumerate(text.splitlines(), start=1)]
-        made = decoded_lines(text, record)
+        made = decode_lines(text, record)
         _check_numbers(made, record)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         # Parses line by line to find the line with the error.
@@ -87,7 +87,7 @@ def read_document(
         found = document.get("format") if isinstance(document, dict) else None
         if format_number is not None and found != format_number:
             raise ValueError(f"format {found}; this version reads format {format_number}")
-        return converted(_checked(document), record)
+        return convert(_checked(document), record)
     except (msgspec.MsgspecError, ValueError) as error:
         raise FolderError(f"{file}: {error}") from error
     except MemoryError:
@@ -119,8 +119,8 @@ def _line(file: Path, number: int, line: bytes, record: type[T]) -> T:
 def _converted(text: bytes, record: type[T]) -> T:
     """Converts a line to a record. Raises msgspec.MsgspecError, UnicodeDecodeError, RecursionError."""
     if not text.translate(None, _PLAIN):
-        return decoded(text, record)
-    return converted(_checked(decoded(text, Any)), record)
+        return decode(text, record)
+    return convert(_checked(decode(text, Any)), record)
 
 
 def _check_numbers(records: Iterable[T], record: type[T]) -> None:

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from priolab.common.formats import RUN_FORMAT
+from priolab.common.formats.conversion import convert
 from priolab.common.formats.counters import Counts
 from priolab.common.formats.page import MAPS
 from priolab.common.formats.scenario import LEFT_OUT, ScenarioRecord
-from priolab.common.formats.typed import converted
 
 Status = Literal["ok", "failed", "invalid", "unsupported"]
 
@@ -282,7 +282,7 @@ class RunRecord(Findings, Conduct):
     @cached_property
     def seen(self) -> Observed:
         """The observations of a run that is ok, checked."""
-        return converted(self.observed, Observed)
+        return convert(self.observed, Observed)
 
     @property
     def measured(self) -> LoadRecord:

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 
+from priolab.common.formats.conversion import convert
 from priolab.common.formats.page import MAPS, Page, Resource, check_order
 from priolab.common.packets import ACKNOWLEDGMENT_BYTES, PACKET_BYTES
 
@@ -177,6 +178,11 @@ class ScenarioRecord:
     service: str | None = field(default=None, metadata={"knob": "SERVICE", "usual": None})
     queue_bytes: int | None = None
     queue_up_bytes: int | None = None
+
+    @classmethod
+    def read(cls, document: Any) -> Self:
+        """Reads the record from a document of JSON. Raises msgspec.ValidationError."""
+        return convert(document, cls)
 
     def __post_init__(self) -> None:
         if self.rate_steps is not None and not re.search(STEPS_PATTERN, self.rate_steps):

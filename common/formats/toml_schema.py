@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from priolab.common.errors import ScenarioError, Unfit
+from priolab.common.formats.conversion import convert
 from priolab.common.formats.files import MOST_TOML_BYTES, content, from_toml, parsed, printable
-from priolab.common.formats.typed import converted
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ def shown(value: Any) -> str:
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    return converted(value, kind, lambda own, given: own.read(given))
+    return convert(value, kind, lambda own, given: own.read(given))
 
 
 def _faults(where: str, value: Any, kind: Any) -> Iterator[ScenarioError]:

@@ -121,7 +121,7 @@ def _goodput(arms: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 
 def _limits(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yields what limited the measured load of each arm in which no resource competes with an important one."""
-    from msgspec import convert
+    from priolab.common.formats.conversion import convert
 
     for arm in arms:
         if _page(arm).is_judged and arm["others_last_byte_ms"] is not None:
@@ -148,7 +148,7 @@ def _gaps(arms: Sequence[Mapping[str, Any]]) -> Iterator[Table]:
 
 
 def _ledgers(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    from msgspec import convert
+    from priolab.common.formats.conversion import convert
 
     for arm in arms:
         if arm["ledger"]:
@@ -159,7 +159,7 @@ def _ledgers(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _costs(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yields what the measured load of each arm cost the front, and the second front."""
-    from msgspec import convert
+    from priolab.common.formats.conversion import convert
 
     for arm in arms:
         for key, which in {"cost": "the front", "second_cost": "the second front"}.items():
@@ -181,7 +181,7 @@ def _names(arms: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def _page(arm: Mapping[str, Any]) -> Page:
     """Returns the page that an arm of a summary loaded."""
-    from msgspec import convert
+    from priolab.common.formats.conversion import convert
 
     scenario = arm["scenario"]
     return Page(

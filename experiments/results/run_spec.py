@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Self
 
 from priolab.common.clock_route import ClockRoute
+from priolab.common.formats.conversion import convert
 from priolab.common.formats.files import read_json, write_json
 from priolab.common.formats.page import Page
-from priolab.common.formats.typed import converted
 from priolab.common.tuning import TunerKind
 from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.results.run_options import RunOptions
@@ -70,4 +70,4 @@ class RunSpec(RunOptions):
     @classmethod
     def read(cls, folder: RunFolder) -> Self:
         """Reads the order from the run folder's file arm.json."""
-        return converted(read_json(folder.arm), cls)
+        return convert(read_json(folder.arm), cls)

@@ -12,9 +12,10 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, to_builtins
 
 from priolab.analysis.loads.probe import Probe
+from priolab.common.formats.conversion import convert
 from priolab.extras.matrix.cells import Cell, Pair, Unasked
 from priolab.extras.matrix.changes import Change, changes
 from priolab.extras.matrix.crossing import SCRIPT, Crossing, Span

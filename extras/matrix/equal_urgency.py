@@ -12,10 +12,11 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from msgspec import Struct, convert, to_builtins
+from msgspec import Struct, to_builtins
 
 from priolab.analysis.judgement.order import Sharing, sharing
 from priolab.analysis.reports.markdown import Table, filled
+from priolab.common.formats.conversion import convert
 
 
 class Case(StrEnum):

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from priolab.analysis.judgement.layers import Layer, Outcome
 from priolab.analysis.judgement.order import OwnOrder, Reading, equal
+from priolab.common.formats.conversion import convert
 from priolab.extras.matrix.cells import STRONG, Cell
 from priolab.extras.matrix.matrix import Matrix
 from priolab.extras.matrix.words import crossing_words, probe_words

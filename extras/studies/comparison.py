@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec import convert
-
 from priolab.analysis.records.rate import Rate
 from priolab.analysis.reports.markdown import Table
 from priolab.common.amounts import UNKNOWN
@@ -74,7 +72,7 @@ def _row(
     good = {way: arm for way, arm in arms.items() if arm["status"] == "ok"}
     by_way = {way: good[way][resource][edge] if way in good else None for way in ways}
     known = [value for value in by_way.values() if value is not None]
-    rate = Rate.of(convert(next(iter(arms.values()))["scenario"], ScenarioRecord))
+    rate = Rate.of(ScenarioRecord.read(next(iter(arms.values()))["scenario"]))
     record_ms = RECORD_BYTES * 8 * 1000 / rate.slowest_bit_s if rate else 0.0
     return Row(
         arm=name,

@@ -6,7 +6,7 @@ from typing import Self, cast
 
 import msgspec
 
-from priolab.common.formats.typed import decoded
+from priolab.common.formats.conversion import decode
 from priolab.testbed.sandbox.spec import Files
 
 _KIND = "kind"
@@ -104,7 +104,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Parses such a line."""
-        return decoded(text, cls)
+        return decode(text, cls)
 
 
 def write_call(files: Files, number: int, call: Call) -> None:
@@ -116,7 +116,7 @@ def read_call(files: Files, number: int) -> Call:
     """Reads a call. In a guest a system call that fails takes time, and a Python file object makes some."""
     descriptor = os.open(files.call(number), os.O_RDONLY)
     try:
-        found: Call = decoded(os.read(descriptor, _MOST_BYTES), cast("type[Call]", Call))
+        found: Call = decode(os.read(descriptor, _MOST_BYTES), cast("type[Call]", Call))
         return found
     finally:
         os.close(descriptor)

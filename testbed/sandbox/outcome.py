@@ -67,7 +67,7 @@ class Limits:
 
     @property
     def most(self) -> str:
-        """The limit with the most time: `network`, `window` or `buffer`; `application` if it was never busy for a tick."""
+        """The limit with the most time: `network`, `window`, `buffer`; `application` if never busy for a tick."""
         times = {"network": self.network_us, "window": self.window_us, "buffer": self.buffer_us}
         return max(times, key=lambda name: times[name]) if self.busy_us else "application"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from priolab.common.errors import RAISE_LIMIT, ScenarioError, StepFailed, Unavailable
+from priolab.common.formats.conversion import convert
 from priolab.common.formats.files import read_json
-from priolab.common.formats.typed import converted
 from priolab.common.home import kernel_command
 from priolab.common.limits import too_low_for_run
 from priolab.common.process.processes import module
@@ -222,7 +222,7 @@ def carry_out_all(orders: Iterable[Order], where: str, room: Path, side_by_side:
 
 def _trace(spec: SandboxSpec, files: Files) -> PacketTrace:
     at_router = {name: files.router_trace(name) for name in spec.ways}
-    outcome = converted(read_json(files.traced), Outcome)
+    outcome = convert(read_json(files.traced), Outcome)
     if spec.steered:
         spec = replace(spec, schedule=tuple((each.at_ns, each.event) for each in outcome.events))
     return PacketTrace(
@@ -351,7 +351,7 @@ class _Run:
         finish = self._finish
         assert finish is not None, "the job has ended"
         if self.files.outcome.exists():
-            return converted(read_json(self.files.outcome), Outcome)
+            return convert(read_json(self.files.outcome), Outcome)
         if finish.trouble:
             return Outcome(ending=Ending.WALL_LIMIT, reason=finish.trouble)
         said = " | ".join(line for line in finish.said.split(" | ") if not line.startswith(PROGRESS))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from priolab.common.errors import ScenarioError
+from priolab.common.formats.conversion import convert
 from priolab.common.formats.files import read_json, write_json
-from priolab.common.formats.typed import converted
 from priolab.netem.link import Link
 from priolab.netem.parsers import whole
 from priolab.netem.shaper import lack_of
@@ -236,7 +236,7 @@ class SandboxSpec:
     @classmethod
     def read(cls, files: "Files") -> Self:
         """Reads the spec from a folder. Raises FileNotFoundError if the folder is gone."""
-        return converted(read_json(files.spec), cls)
+        return convert(read_json(files.spec), cls)
 
 
 class Files:

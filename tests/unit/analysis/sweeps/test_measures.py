@@ -3,10 +3,10 @@
 from dataclasses import fields, replace
 
 import pytest
-from msgspec import convert
 
 from priolab.analysis.records.runs import Run
 from priolab.analysis.sweeps.measures import COSTS, Measure, grains, measures, record_ms
+from priolab.common.formats.conversion import convert
 from priolab.common.formats.reading import FolderError
 from priolab.common.formats.run import CostRecord, LedgerRecord, OtherBytes
 from tests.support import builders

@@ -3,7 +3,6 @@
 import json
 from dataclasses import asdict
 
-import msgspec
 import pytest
 
 from priolab.client.plan import PlanKind
@@ -283,7 +282,7 @@ def test_document_is_flat_json(lowat: str, recorded: int | None) -> None:
 def test_a_scenario_is_what_is_read_back(knobs: dict[str, str]) -> None:
     """The record that is read from a scenario's document has its fields, and makes the same link."""
     scenario = scenario_from(knobs)
-    record = msgspec.convert(json.loads(json.dumps(asdict(scenario))), ScenarioRecord)
+    record = ScenarioRecord.read(json.loads(json.dumps(asdict(scenario))))
     assert asdict(record) == asdict(scenario)
     assert list(asdict(record)) == list(asdict(scenario))
     assert scenario.link == link_options.link_from({name: each for name, each in knobs.items() if name in LINK_OPTIONS})

@@ -7,7 +7,7 @@ _MANY = """
 import os, sys, threading
 from collections.abc import Mapping
 import msgspec
-from priolab.common.formats.typed import converted
+from priolab.common.formats.conversion import convert
 
 sys.setswitchinterval(1e-6)
 for number in range(100):
@@ -17,15 +17,15 @@ for number in range(100):
     together = threading.Barrier(8)
     made = []
 
-    def convert():
+    def once():
         together.wait()
-        made.append(converted({"parts": {"a": {"field_1": {"b": number}}}}, kind))
+        made.append(convert({"parts": {"a": {"field_1": {"b": number}}}}, kind))
 
-    threads = [threading.Thread(target=convert) for _ in range(8)]
+    threads = [threading.Thread(target=once) for _ in range(8)]
     for thread in threads:
         thread.start()
     if number % 10 == 0 and not (child := os.fork()):
-        converted({"parts": {}}, kind)
+        convert({"parts": {}}, kind)
         os._exit(0)
     for thread in threads:
         thread.join()
