@@ -89,8 +89,10 @@ def _spoken(
     if not isinstance(error, (ssl.SSLError, ConnectionResetError, ProtocolError)):
         return None
     for other, words in _OTHERS.items():
+        if other == protocol or (other not in _CLEARTEXT and protocol not in _CLEARTEXT):
+            continue  # a front above TLS whose first connection failed may answer the next one
         with suppress(OSError, ProtocolError, http.client.HTTPException):
-            if other != protocol and ask(address, server_name, ca_file, path, try_s, other) == "200":
+            if ask(address, server_name, ca_file, path, try_s, other) == "200":
                 return words
     return None
 

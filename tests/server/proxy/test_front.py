@@ -247,6 +247,25 @@ def test_a_front_that_does_not_speak_as_it_must(tmp_path: Path, monkeypatch: pyt
     assert ": the front does not offer h2 by ALPN: [SSL] tlsv1 alert no application protocol" in told
 
 
+@pytest.mark.parametrize("protocol", ["h2", "h3", "spdy/3.1"])
+def test_a_front_whose_first_connection_fails(protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A front above TLS that ends its first connection, as Traefik may at its start, is asked again."""
+    asked = []
+
+    def answer(*given: object) -> str:
+        asked.append(given[-1])
+        if given[-1] in ("http1", "h2c"):
+            raise ConnectionResetError
+        if len(asked) == 1:
+            raise ssl.SSLError(8, "[SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred in violation of protocol")
+        return "200"
+
+    monkeypatch.setattr(readiness, "ask", answer)
+    ca, nobody = issue(tmp_path, NAME).ca, ("127.0.0.1", 0)
+    wait_until_ready(nobody, NAME, ca, origin="", protocol=protocol, deadline_s=5, check_alive=lambda: None)
+    assert asked == [protocol, "h2c", "http1", protocol]
+
+
 def test_an_origin_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """The error names an origin that refuses connections or does not answer."""
     nobody = f"127.0.0.1:{free_port()}"
