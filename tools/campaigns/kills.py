@@ -55,7 +55,7 @@ _KINDS = (
     (r"-m priolab.client", "the client"),
     (r"^unshare|^env |/sh |^sh |sleep", "the wrapper of an arm or a place"),
     (r"docker", "docker and compose"),
-    (r"experiments\.cli run", "the lab"),
+    (r"priolab\.experiments run", "the lab"),
 )
 
 
