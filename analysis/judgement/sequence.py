@@ -265,6 +265,8 @@ class Whole(StrEnum):
     """Only the last requests have their priorities."""
     BITS = "bits"
     """Only the lowest bits of the urgency count."""
+    COARSE = "coarse"
+    """Each two neighbouring urgencies are one."""
     TEXT = "text"
     """The texts of the fields are compared."""
 
@@ -282,7 +284,7 @@ def whole_mistake(
     found = {
         whole
         for whole, taken in _wholes(asked, texts)
-        if (in_turn or whole in (Whole.BITS, Whole.TEXT)) and not seen.wrong(taken, ties)
+        if (in_turn or whole in (Whole.BITS, Whole.COARSE, Whole.TEXT)) and not seen.wrong(taken, ties)
     }
     return found.pop() if len(found) == 1 else None
 
@@ -301,6 +303,11 @@ def _wholes(asked: Mapping[str, Priority], texts: Mapping[str, str]) -> Iterator
         yield Whole.LAST, {name: asked[name] if name in names[-count:] else usual for name in names}
     for mask in (1, 3):
         yield Whole.BITS, {name: replace(each, urgency=each.urgency & mask) for name, each in asked.items()}
+    for first in (0, 1):
+        yield (
+            Whole.COARSE,
+            {name: replace(each, urgency=(each.urgency + first) // 2) for name, each in asked.items()},
+        )
     for absent in ("", "u=3"):
         keys = [texts[name] or absent for name in names]
         ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}

@@ -185,7 +185,7 @@ _LEVELS: Mistakes = {
     "one": {Priority(2): Fault.COARSE},
     "five": {Priority(4): Fault.COARSE},
     "six": {Priority(4): Fault.COARSE},
-    "seven": {_USUAL: Fault.SEVEN_IS_DEFAULT, Priority(4): Fault.COARSE},
+    "seven": {_USUAL: Fault.SEVEN_IS_DEFAULT, Priority(4): Fault.COARSE, Priority(6): Fault.COARSE},
     "none": {Priority(each): Fault.WRONG_DEFAULT for each in (0, 1, 2, 4, 5, 6, 7)},
     "soon": {
         Priority(-2, incremental=True): Fault.INCREMENTAL_FIRST,
@@ -235,7 +235,7 @@ KINDS: Mapping[str, Kind] = {
         pages=(_NEAR,),
         disturbance=Disturbance.RESET,
         basics=("urgency", "levels", "patience"),
-        faults=_always(Fault.LOST_BY_RESET),
+        faults=_of_order({**_always(Fault.LOST_BY_RESET)["strict"], Several.BROKEN: Fault.BREAKS_AT_RESET}),
     ),
     # The order holds while another connection asks for the opposite order with the same stream numbers.
     "connections": Kind(
@@ -315,6 +315,8 @@ KINDS: Mapping[str, Kind] = {
             "two": {_USUAL: Fault.ITS_PARAMETERS},
             **{key: {Priority(6, incremental=True): Fault.FALSE_IS_TRUE} for key in ("no", "no2")},
             **{key: {Priority(5, incremental=True): Fault.NUMBER_IS_TRUE} for key in ("number", "number2")},
+            **{key: {Priority(6): Fault.TRUE_IS_FALSE} for key in ("yes", "yes2")},
+            "again": {Priority(0): Fault.FIRST_OF_KEY, _USUAL: Fault.FIRST_OF_KEY},
         },
     ),
     # Requests on a connection that has been used count as the first ones. An update of an ended stream does no harm.

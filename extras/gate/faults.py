@@ -57,6 +57,7 @@ class Fault(StrEnum):
     REQUEUES = "moves a stream back when its window opens", "streams of one urgency come as their windows were opened"
     UNORDERED = "keeps no order among several streams", "the order is right for two streams, and wrong for several"
     LOST_BY_RESET = "loses the priority after a RST_STREAM", "the order is right until the client resets a stream"
+    BREAKS_AT_RESET = "breaks off at a RST_STREAM", "the connection ends when the client resets a stream"
     MIXES_CONNECTIONS = "mixes up connections", "priorities of another connection count"
     ONLY_FIRST_LOAD = (
         "honours only the first load",
@@ -91,6 +92,8 @@ class Fault(StrEnum):
     ITS_PARAMETERS = "stumbles over parameters of a value", "u=2;x=y is not read as u=2"
     FALSE_IS_TRUE = "takes i=?0 for incremental", "streams with i=?0 share the window"
     NUMBER_IS_TRUE = "takes i=1 for incremental", "streams with i=1, which is no boolean and must be ignored, share"
+    TRUE_IS_FALSE = "overlooks i=?1", "streams with i=?1, which is the same as i, come one after the other"
+    FIRST_OF_KEY = "misreads a repeated parameter", "of u=0, u=4 the last value counts"
     MISREADS_PARAMETERS = "misreads unusual parameters", "the order is wrong with unknown or malformed parameters"
     BREAKS_OFF = "breaks off at unusual parameters", "the connection or a stream ends because of a malformed field"
     BREAKS_AT_UPDATE = "breaks off at an update", "the connection or a stream ends because of a PRIORITY_UPDATE"

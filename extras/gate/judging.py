@@ -358,6 +358,7 @@ _WHOLES = {
     Whole.FIRST: Fault.FIRST_REQUESTS,
     Whole.LAST: Fault.LAST_REQUESTS,
     Whole.BITS: Fault.BITS,
+    Whole.COARSE: Fault.COARSE,
     Whole.TEXT: Fault.TEXT,
 }
 

@@ -71,6 +71,11 @@ NAMES: Mapping[Fault, Named] = {
     Fault.AFTER_WINDOW: Named.AFTER_WINDOW,
     Fault.FOUR: Named.UNORDERED,
     Fault.FIELD_FIRST: Named.EARLY_UPDATE,
+    Fault.FOUR_LEVELS: Named.COARSE,
+    Fault.SEVEN_IS_SIX: Named.COARSE,
+    Fault.TRUE_IS_FALSE: Named.TRUE_IS_FALSE,
+    Fault.FIRST_OF_KEY: Named.FIRST_OF_KEY,
+    Fault.BREAKS_AT_RESET: Named.BREAKS_AT_RESET,
 }
 """The name under which the gate must report each planted fault."""
 
@@ -85,18 +90,18 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
         *(Fault.ENDS_LATE,),
     ),
     "update": (Fault.FORGETS_UPDATES,),
-    "reset": (Fault.LOST_BY_RESET,),
+    "reset": (Fault.LOST_BY_RESET, Fault.BREAKS_AT_RESET),
     "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),
     "levels": (
         *(Fault.ZERO_IS_DEFAULT, Fault.SEVEN_IS_DEFAULT, Fault.DEFAULT_IS_ZERO, Fault.DEFAULT_IS_SEVEN),
         *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION, Fault.INCREMENTAL_LAST),
-        *(Fault.BITS, Fault.FOUR),
+        *(Fault.BITS, Fault.FOUR, Fault.FOUR_LEVELS, Fault.SEVEN_IS_SIX),
     ),
     "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES, Fault.FIELD_FIRST),
     "parameters": (
         *(Fault.CLAMPS, Fault.NO_NUMBER, Fault.UNKNOWN_PARAMETER, Fault.LENIENT, Fault.ITS_PARAMETERS),
         *(Fault.NO_SPACE, Fault.FALSE_IS_TRUE, Fault.NUMBER_IS_TRUE, Fault.BREAKS_OFF),
-        *(Fault.ONE_LINE, Fault.TEXT),
+        *(Fault.ONE_LINE, Fault.TEXT, Fault.TRUE_IS_FALSE, Fault.FIRST_OF_KEY),
     ),
     "blocked": (Fault.WAITS_FOR_BLOCKED, Fault.FORGETS_BLOCKED),
     "arrival": (Fault.SHARES_EQUALS, Fault.LAST_FIRST, Fault.REQUEUES),

@@ -112,6 +112,14 @@ class Fault(StrEnum):
     """Only four streams at a time take part."""
     FIELD_FIRST = "field-first"
     """The field of a request counts, and not a PRIORITY_UPDATE that came before it."""
+    FOUR_LEVELS = "four-levels"
+    """The lowest bit of the urgency is lost."""
+    SEVEN_IS_SIX = "seven-is-six"
+    TRUE_IS_FALSE = "true-is-false"
+    """`i=?1` does not count."""
+    FIRST_OF_KEY = "first-of-key"
+    """Of a repeated parameter the first value counts."""
+    BREAKS_AT_RESET = "breaks-at-reset"
     BUFFERS_LITTLE = "buffers-little"
     """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
@@ -142,6 +150,8 @@ class Priority:
                 raise ValueError(text)
             return usual
         found = {each[1]: each[2] or "?1" for each in members if each}
+        if fault is Fault.FIRST_OF_KEY:
+            found = {each[1]: each[2] or "?1" for each in reversed(members) if each}
         if fault is Fault.UNKNOWN_PARAMETER and found.keys() - {"u", "i"}:
             return usual
         if fault is Fault.ITS_PARAMETERS:
@@ -156,14 +166,22 @@ class Priority:
             given = 0
         if fault is Fault.BITS:
             given &= 3
+        if fault is Fault.FOUR_LEVELS:
+            given //= 2
         if fault is Fault.THREE_LEVELS:
             given = 2 if given < _USUAL_URGENCY else 4 if given > _USUAL_URGENCY else given
+        if fault is Fault.TRUE_IS_FALSE and "i=?1" in text:
+            incremental = None
         trues = {Fault.FALSE_IS_TRUE: ("?0",), Fault.NUMBER_IS_TRUE: ("1",)}.get(fault, ())
         return cls(given, usual.incremental if incremental is None else incremental in ("?1", *trues))
 
 
 _DEFAULTS = {Fault.DEFAULT_IS_ZERO: 0, Fault.DEFAULT_IS_SEVEN: 7, Fault.DEFAULT_IS_FOUR: 4}
-_READ = {(Fault.ZERO_IS_DEFAULT, "0"): _USUAL_URGENCY, (Fault.SEVEN_IS_DEFAULT, "7"): _USUAL_URGENCY}
+_READ = {
+    (Fault.ZERO_IS_DEFAULT, "0"): _USUAL_URGENCY,
+    (Fault.SEVEN_IS_DEFAULT, "7"): _USUAL_URGENCY,
+    (Fault.SEVEN_IS_SIX, "7"): 6,
+}
 USUAL = Priority()
 
 _FEW, _LONG, _LAST = 10, 32, 8
@@ -244,7 +262,9 @@ class Scheduler:
         self._table[stream_id] = Priority.of(text, self.fault, base)
 
     def was_reset(self, stream_id: int) -> None:
-        """Notes a RST_STREAM of the client."""
+        """Notes a RST_STREAM of the client. Raises ValueError for what breaks the front."""
+        if self.fault is Fault.BREAKS_AT_RESET:
+            raise ValueError(stream_id)
         if self.fault is Fault.LOST_BY_RESET:
             self._own.clear()
         self.closed(stream_id)

@@ -110,6 +110,9 @@ def _usual_but(names: Sequence[str]) -> Callable[[str, Priority], Priority]:
     ("kind", "read", "fault"),
     [
         ("levels", lambda _, asked: replace(asked, urgency=asked.urgency & 3), Fault.BITS),
+        ("levels", lambda _, asked: replace(asked, urgency=asked.urgency // 2), Fault.COARSE),
+        ("levels", lambda _, asked: replace(asked, urgency=(asked.urgency + 1) // 2), Fault.COARSE),
+        ("levels", lambda _, asked: replace(asked, urgency=min(asked.urgency, 6)), Fault.COARSE),
         ("levels", _usual_but(["five", "four", "seven", "six", "none", "two"]), Fault.FIRST_REQUESTS),
         ("levels", _usual_but(["two", "one", "zero", "later", "soon"]), Fault.LAST_REQUESTS),
         ("used", lambda name, asked: Priority(7) if name == "none" else asked, Fault.STALE),
@@ -118,6 +121,12 @@ def _usual_but(names: Sequence[str]) -> Callable[[str, Priority], Priority]:
             lambda n, asked: {"lines": Priority(7), "lines2": Priority(incremental=True)}.get(n, asked),
             Fault.ONE_LINE,
         ),
+        (
+            "parameters",
+            lambda n, asked: Priority(6) if n in ("yes", "yes2") else asked,
+            Fault.TRUE_IS_FALSE,
+        ),
+        ("parameters", lambda n, asked: Priority(0) if n == "again" else asked, Fault.FIRST_OF_KEY),
     ],
 )
 def test_mistakes_in_reading(kind: str, read: Callable[[str, Priority], Priority], fault: Fault) -> None:
@@ -223,6 +232,18 @@ def test_what_broke_off() -> None:
     for failure, before in ((late, held), (closed, replace(held, failure=closed.failure))):
         failed, _ = judged((check, basic), {key: failure, of_basic: before})
         assert (failed.faults, failed.error) == ((), True)
+
+
+def test_what_broke_off_at_a_reset() -> None:
+    """A server that ends the connection when the client resets a stream has this fault."""
+    check, basic = Check(kind="reset"), Check(kind="levels")
+    of_basic, held = seen_of(basic)
+    closed = {
+        (check.name, role): replace(held, trial=trial, failure="the front closed the connection")
+        for role, trial in check.trials()
+    }
+    broken, _ = judged((check, basic), {**closed, of_basic: held})
+    assert (broken.faults, broken.error) == ((Fault.BREAKS_AT_RESET,), False)
 
 
 def test_time_that_is_over() -> None:
