@@ -47,6 +47,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The protocol of a front that does not speak the one asked for, in words."""
+_FAILURES = (OSError, ProtocolError, http.client.HTTPException)
 _RETRY_S = 0.05
 _ORIGIN_S = 2.0
 
@@ -85,14 +86,17 @@ def ask(
 def _spoken(
     error: Exception, address: tuple[str, int], server_name: str, ca_file: Path, path: str, try_s: float, protocol: str
 ) -> str | None:
-    """Returns in which other protocol a front answers, in words; None if in none, or if it does not listen yet."""
+    """Returns in which other protocol a front answers, in words; None if in none, or if it answers in its own now."""
     if not isinstance(error, (ssl.SSLError, ConnectionResetError, ProtocolError)):
         return None
     for other, words in _OTHERS.items():
         if other == protocol or (other not in _CLEARTEXT and protocol not in _CLEARTEXT):
             continue  # a front above TLS whose first connection failed may answer the next one
-        with suppress(OSError, ProtocolError, http.client.HTTPException):
+        with suppress(*_FAILURES):
             if ask(address, server_name, ca_file, path, try_s, other) == "200":
+                with suppress(*_FAILURES):
+                    ask(address, server_name, ca_file, path, try_s, protocol)
+                    return None  # the port has several protocols, and only one connection failed
                 return words
     return None
 
@@ -162,7 +166,7 @@ def wait_until_ready(
                 return
             reason = f"the front answered {path} with status {status}"
             check_origin()
-        except (OSError, ProtocolError, http.client.HTTPException) as error:
+        except _FAILURES as error:
             meanings = [means for text, means in _MEANINGS.items() if text in str(error)]
             reason = "".join(f"{means}: " for means in meanings) + str(error)
             if spoken := _spoken(error, address, server_name, ca_file, path, try_s, protocol):

@@ -266,6 +266,25 @@ def test_a_front_whose_first_connection_fails(protocol: str, tmp_path: Path, mon
     assert asked == [protocol, "h2c", "http1", protocol]
 
 
+@pytest.mark.parametrize(("protocol", "other"), [("h2c", "http1"), ("h2", "http1"), ("h2", "h2c")])
+def test_a_front_with_several_protocols(
+    protocol: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A front that ends its first connection is asked again, though its port has another protocol, too."""
+    asked = []
+
+    def answer(*given: object) -> str:
+        asked.append(given[-1])
+        if len(asked) == 1 or given[-1] not in (protocol, other):
+            raise ConnectionResetError
+        return "200"
+
+    monkeypatch.setattr(readiness, "ask", answer)
+    ca, nobody = issue(tmp_path, NAME).ca, ("127.0.0.1", 0)
+    wait_until_ready(nobody, NAME, ca, origin="", protocol=protocol, deadline_s=5, check_alive=lambda: None)
+    assert asked[-3:] == [other, protocol, protocol]
+
+
 def test_an_origin_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """The error names an origin that refuses connections or does not answer."""
     nobody = f"127.0.0.1:{free_port()}"
