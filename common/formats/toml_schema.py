@@ -7,6 +7,7 @@
    of a table do not go together.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import EnumType
 from pathlib import Path
@@ -27,6 +28,8 @@ Word = Annotated[str | int | float, Meta(description="text or a number")]
 
 _NOTHING = "nothing"
 _SHOWN_MOST = 60
+_NO_TEXT = re.compile(r"[-+]?[0-9._]{1,20}|true|false")
+"""Texts that would be numbers or booleans without their quotes."""
 
 
 def read_toml(option: str, file: Path) -> dict[str, Any]:
@@ -76,7 +79,8 @@ def _faults(where: str, value: Any, kind: Any) -> Iterator[ScenarioError]:
         for number, each in enumerate(value, start=1):
             name = f" ({shown(each['name'])})" if isinstance(each, dict) and "name" in each else ""
             yield from _faults(f"{where.removesuffix('s')} {number}{name}", each, inside[0])
-    yield ScenarioError(where, shown(value), _allowed(kind, reason))
+    is_quoted = isinstance(value, str) and _NO_TEXT.fullmatch(value)
+    yield ScenarioError(where, f'"{value}"' if is_quoted else shown(value), _allowed(kind, reason))
 
 
 def _faults_of_table(where: str, table: Mapping[str, Any], structs: list[type[Struct]]) -> Iterator[ScenarioError]:

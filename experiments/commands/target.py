@@ -97,7 +97,7 @@ class Site:
         tls = urlsplit(url).scheme == _SCHEMES[0]
         if ca is not None and not tls:
             raise ScenarioError("--ca", str(ca), f"no value with {url}, which has no certificate")
-        address, other = parsed_address(connect) if connect else (host, None)
+        address, other = (host, None) if connect is None else parsed_address(connect)
         return cls(
             host=host,
             authority=urlsplit(url).netloc,
@@ -259,10 +259,10 @@ def parsed_url(where: str, text: str) -> tuple[str, int, str]:
     wrong = ScenarioError(where, text, "https://HOST[:PORT]/PATH, or http:// for HTTP/2 without TLS")
     try:
         parts = urlsplit(text)
-        port = parts.port or _PORTS.get(parts.scheme)
+        port = _PORTS.get(parts.scheme) if parts.port is None else parts.port
     except ValueError:
         raise wrong from None
-    if port is None or parts.scheme not in _PORTS or parts.hostname is None or parts.username is not None:
+    if not port or parts.scheme not in _PORTS or parts.hostname is None or parts.username is not None:
         raise wrong
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return parts.hostname, port, quote(path, safe=_AS_THEY_ARE)
@@ -275,7 +275,7 @@ def parsed_address(text: str) -> tuple[str, int | None]:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if host is None or parts.netloc != text:
+    if host is None or port == 0 or parts.netloc != text:
         raise ScenarioError("--connect", text, "HOST[:PORT]")
     return host, port
 

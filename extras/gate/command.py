@@ -123,7 +123,7 @@ def _carry_out(
         runs.at_url(target, options.connect, options.ca, expected.check, report.say, kept)
         return
     for option in ("connect", "ca"):
-        if given := getattr(options, option):
+        if (given := getattr(options, option)) is not None:
             raise ScenarioError(f"--{option}", str(given), "no value without a URL")
     request = runs.request_of(expected.check, words)
     report.say(f"{counted(len(expected.check), 'check')} of {target}, {counted(len(request.arms), 'run')}")
