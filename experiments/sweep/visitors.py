@@ -19,6 +19,9 @@ OPTION = "--visitors"
 _VALUES = ("4096", "16384", "65536", "131072", "524288")
 _OWN = (LINK, "LOWAT", "SWEEP", "REUSE", "RESULTS")
 """The words of the sweep that the mix itself, or the command, gives."""
+_RATE, _TIME = "a rate with a unit, such as 1500kbit", "a time with a unit, such as 50ms"
+_ALONE = {"rate": ("{}/1ms", _RATE), "rate_up": ("{}/1ms", _RATE), "round_trip": ("1mbit/{}", _TIME)}
+"""For each key of a measured network a link with no other figure of its own, and the allowed values in words."""
 _Text = Annotated[str, Meta(min_length=1, description="a text that is not empty")]
 
 
@@ -28,9 +31,9 @@ class _Network(Struct, kw_only=True, forbid_unknown_fields=True):
     ]
     name: _Text | None = None
     link: Annotated[str, Meta(description=f"a profile that `priolab list` shows, or {FIGURES}")] | None = None
-    rate: Annotated[str, Meta(description="a rate with a unit, such as 1500kbit")] | None = None
-    rate_up: Annotated[str, Meta(description="a rate with a unit, such as 384kbit")] | None = None
-    round_trip: Annotated[str, Meta(description="a time with a unit, such as 50ms")] | None = None
+    rate: Annotated[str, Meta(description=_RATE)] | None = None
+    rate_up: Annotated[str, Meta(description=_RATE)] | None = None
+    round_trip: Annotated[str, Meta(description=_TIME)] | None = None
 
     def __post_init__(self) -> None:
         measured = self.rate is not None and self.round_trip is not None
@@ -88,9 +91,12 @@ def read(path: Path) -> Mix:
     names: dict[str, str] = {}
     total = sum(each.share for each in found.network)
     for number, each in enumerate(found.network, start=1):
-        place, link = f"{where}: network {number}: {'rate' if each.link is None else 'link'}", each.words.strip()
-        if profile_of(link, place) is None or "," in link:
-            raise ScenarioError(place, link, f"a profile that `priolab list` shows, or {FIGURES}")
+        place, link = f"{where}: network {number}", each.words.strip()
+        for key, (alone, allowed) in _ALONE.items():
+            if (text := getattr(each, key)) is not None and not _is_figure(text, alone):
+                raise ScenarioError(f"{place}: {key}", text, allowed)
+        if profile_of(link, f"{place}: link") is None or "," in link:
+            raise ScenarioError(f"{place}: link", link, f"a profile that `priolab list` shows, or {FIGURES}")
         if link in shares:
             raise Unfit(f"{where}: network {number}: {link} is given twice; add the shares")
         if (name := each.name or link) in names.values():
@@ -107,6 +113,13 @@ def read(path: Path) -> Mix:
         lowat=tuple(str(each) for each in found.lowat),
         knobs={name: str(text) for name, text in found.knobs.items()},
     )
+
+
+def _is_figure(text: str, alone: str) -> bool:
+    try:
+        return "/" not in text and profile_of(alone.format(text)) is not None
+    except ScenarioError:
+        return False
 
 
 def results(mix: Mix, sweep: Sweep, most_loss: float) -> list[MixResult]:

@@ -45,7 +45,19 @@ def test_the_example() -> None:
         ("[[network]]\nshare = 1\nlink = 'none'", "network 1: link=none is not allowed; allowed: a profile"),
         (
             "[[network]]\nshare = 1\nrate = '5'\nround_trip = '1ms'",
-            "network 1: rate=5/1ms is not allowed; allowed: RATE/",
+            "network 1: rate=5 is not allowed; allowed: a rate with a unit",
+        ),
+        (
+            "[[network]]\nshare = 1\nrate = '5mbit/1mbit'\nround_trip = '1ms'",
+            "network 1: rate=5mbit/1mbit is not allowed; allowed: a rate with a unit",
+        ),
+        (
+            "[[network]]\nshare = 1\nrate = '5mbit'\nrate_up = '0mbit'\nround_trip = '1ms'",
+            "network 1: rate_up=0mbit is not allowed; allowed: a rate with a unit",
+        ),
+        (
+            "[[network]]\nshare = 1\nrate = '5mbit'\nround_trip = '-1ms'",
+            "network 1: round_trip=-1ms is not allowed; allowed: a time with a unit",
         ),
         (2 * "[[network]]\nshare = 1\nlink = 'wpt-4g'\n", "network 2: wpt-4g is given twice; add the shares"),
         (
