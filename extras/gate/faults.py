@@ -83,7 +83,7 @@ class Fault(StrEnum):
         "a parameter that a PRIORITY_UPDATE leaves out keeps its old value, and must have its default",
     )
     URGENCY_UPDATES = "takes only the urgency of updates", "a PRIORITY_UPDATE does not make a stream incremental"
-    MISREADS_UPDATES = "misreads updates", "the order is wrong after changes of priority before the request, or several"
+    MISREADS_UPDATES = "misreads updates", "the order is wrong after changes of priority"
     OUT_OF_RANGE = "takes an urgency out of range", "u=8 or u=-1 must be ignored, and counts"
     NO_NUMBER = "takes an urgency that is no number", "u=a must be ignored, and counts"
     UNKNOWN_PARAMETER = "stumbles over an unknown parameter", "known parameters beside an unknown one do not count"
