@@ -26,6 +26,7 @@ _PLAIN_TCP = (
     "let the server listen for TCP alone: if it also accepts Multipath TCP, the kernel exempts its connections from the"
     " sysctl (servers in Go: start them with GODEBUG=multipathtcp=0)"
 )
+_OWN_LIMIT = "a server may set this option only with NATIVE=on: the level `on` of `native` in its server.toml"
 
 
 NO_SOCKET: Mapping[str, Any] = MappingProxyType(
@@ -111,7 +112,7 @@ def check_live_socket(scenario: Scenario, observed: Mapping[str, Any]) -> None:
     if scenario.native == "off" and scenario.lowat != AUTO:
         found = observed["socket_lowat"]
         if found != [0]:
-            remedy = _PLAIN_TCP if found == [NO_LIMIT] else ""
+            remedy = _PLAIN_TCP if found == [NO_LIMIT] else _OWN_LIMIT
             raise InvalidRun("TCP_NOTSENT_LOWAT of the live socket", [0], found, remedy)
     if scenario.sndbuf_bytes is not None and observed["sndbuf_bytes"] < scenario.sndbuf_bytes:
         raise InvalidRun("SO_SNDBUF of the live socket", scenario.sndbuf_bytes, observed["sndbuf_bytes"])

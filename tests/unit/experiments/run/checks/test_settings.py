@@ -158,6 +158,8 @@ def test_another_live_socket_is_invalid(name: str, value: object) -> None:
         InvalidRun, match=r"asked for \[0\], observed \[4294967295\]; let the server .*multipathtcp=0\)$"
     ):
         check_live_socket(scenario_from({}), LIVE | {"socket_lowat": [2**32 - 1]})
+    with pytest.raises(InvalidRun, match=r"observed \[16384\]; a server may set this option only with NATIVE=on"):
+        check_live_socket(scenario_from({}), LIVE | {"socket_lowat": [16_384]})
     with pytest.raises(InvalidRun, match="the front's socket: asked for samples"):
         live_socket_state([], [])
 
