@@ -86,15 +86,15 @@ def _used_ns(scratch: Path) -> dict[tuple[int, bool], int]:
 def _processes(scratch: Path) -> dict[int, tuple[str, bool]]:
     """Returns the states of the guest's processes; each with True for a program, False for the kernel.
 
-    The kernel is the child of a process of the lab, and has the programs as children.
+    The kernel is the child of its supervisor, and has the programs as children.
     """
-    known = set()
+    own, known = {str(scratch).encode(), f"uml_dir={scratch}".encode()}, set()
     states = {}
     for pid in process_ids():
         with suppress(OSError):
             state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[:2]
             states[pid] = state, int(parent)
-            if f"uml_dir={scratch}".encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+            if own & set(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")):
                 known.add(pid)
     return {
         pid: (state, parent in states and states[parent][1] in known)
