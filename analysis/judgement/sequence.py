@@ -269,6 +269,8 @@ class Whole(StrEnum):
     """Each two neighbouring urgencies are one."""
     TEXT = "text"
     """The texts of the fields are compared."""
+    NO_FIELD = "no field"
+    """Streams without the field are incremental."""
 
 
 def whole_mistake(
@@ -308,6 +310,8 @@ def _wholes(asked: Mapping[str, Priority], texts: Mapping[str, str]) -> Iterator
             Whole.COARSE,
             {name: replace(each, urgency=(each.urgency + first) // 2) for name, each in asked.items()},
         )
+    if list(texts.values()).count("") > 1:
+        yield Whole.NO_FIELD, {name: asked[name] if texts[name] else Priority(incremental=True) for name in names}
     for absent in ("", "u=3"):
         keys = [texts[name] or absent for name in names]
         ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}

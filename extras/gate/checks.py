@@ -253,6 +253,7 @@ KINDS: Mapping[str, Kind] = {
     "arrival": _several(
         "turn",
         Fault.NO_ARRIVAL,
+        wholes=True,
         ties=Relation.FIRST,
         basics=("urgency", "patience"),
         rule=_SHOULD,
@@ -306,7 +307,9 @@ KINDS: Mapping[str, Kind] = {
         mistakes={
             "eight": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 7)},
             "minus": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 1, 7)},
-            "letter": {Priority(each): Fault.NO_NUMBER for each in (0, 1, 7)},
+            "ten": {Priority(each): Fault.OUT_OF_RANGE for each in (0, 1, 7)},
+            "letter": {Priority(each): Fault.NO_INTEGER for each in (0, 1, 7)},
+            "part": {Priority(each): Fault.NO_INTEGER for each in (1, 2)},
             "lines": {Priority(3, incremental=True): Fault.ONE_LINE, Priority(7): Fault.ONE_LINE},
             "lines2": {Priority(3, incremental=True): Fault.ONE_LINE, Priority(7): Fault.ONE_LINE},
             "tight": {Priority(3, incremental=True): Fault.NO_SPACE, _USUAL: Fault.NO_SPACE},

@@ -84,8 +84,8 @@ class Fault(StrEnum):
     )
     URGENCY_UPDATES = "takes only the urgency of updates", "a PRIORITY_UPDATE does not make a stream incremental"
     MISREADS_UPDATES = "misreads updates", "the order is wrong after changes of priority"
-    OUT_OF_RANGE = "takes an urgency out of range", "u=8 or u=-1 must be ignored, and counts"
-    NO_NUMBER = "takes an urgency that is no number", "u=a must be ignored, and counts"
+    OUT_OF_RANGE = "takes an urgency out of range", "u=8, u=10 or u=-1 must be ignored, and counts"
+    NO_INTEGER = "takes an urgency that is no integer", "u=a or u=1.5 must be ignored, and counts"
     UNKNOWN_PARAMETER = "stumbles over an unknown parameter", "known parameters beside an unknown one do not count"
     MALFORMED = "reads a malformed field", "a field that is no dictionary must be ignored as a whole, and counts"
     NO_SPACE = "stumbles over a comma without a space", "i,u=1 is not read as u=1 and i"
@@ -113,6 +113,7 @@ class Fault(StrEnum):
         "streams of one urgency without incremental share the window, or change places when it closes",
     )
     LAST_FIRST = "serves later requests first", "of streams of one urgency without incremental, a later one comes first"
+    NO_FIELD_SHARES = "takes no field for incremental", "streams without the field share the window"
     NO_ARRIVAL = "ignores the order of arrival", "streams of one urgency come in another order than their requests"
     UNFAIR = "shares unfairly", "incremental streams of one urgency get unequal parts of the window"
     MANY = "keeps no order among many streams", "the order is right for two streams, and wrong for twenty"

@@ -109,7 +109,8 @@ def judged(checks: Sequence[Check], seen: Trials, *, unmade: str | None = None) 
 
     def finding(check: Check) -> Finding:
         if check.name not in found:
-            kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if check.row.mistakes or check.row.wholes else ())))
+            in_turn = check.kind != _ARRIVAL and (check.row.mistakes or check.row.wholes)
+            kinds = dict.fromkeys((*check.row.basics, *((_ARRIVAL,) if in_turn else ())))
             basics = {kind: finding(basic) for kind in kinds if (basic := basic_of(check, kind, checks)) is not None}
             found[check.name] = _found(check, seen, checks, basics, unmade)
         return found[check.name]
@@ -325,7 +326,7 @@ def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
     wrong = list(dict.fromkeys([*wrong, *offended]))
     if not wrong:
         return _Answer(word=Several.IN_ORDER, reason=f"{len(asked)} streams in order", shown=seen)
-    found = _mistakes(competition, asked, row, seen, in_turn=in_turn)
+    found = _mistakes(competition, asked, row, seen, in_turn=in_turn or row.ties is Relation.FIRST)
     if offended:
         early = {_less_urgent(pair, asked) for pair in offended}
         found |= {
@@ -360,6 +361,7 @@ _WHOLES = {
     Whole.BITS: Fault.BITS,
     Whole.COARSE: Fault.COARSE,
     Whole.TEXT: Fault.TEXT,
+    Whole.NO_FIELD: Fault.NO_FIELD_SHARES,
 }
 
 
@@ -393,7 +395,8 @@ def _word(wrong: Sequence[Pair], competition: Competition, asked: Mapping[str, P
     if all(Relation.SHARED.fits(competition.share(pair)) for pair in wrong) and Relation.SHARED not in right.values():
         return Several.ALL_SHARED
     opposite = {Relation.FIRST: Relation.SECOND, Relation.SECOND: Relation.FIRST}
-    if all(each in opposite and opposite[each].fits(competition.share(pair)) for pair, each in right.items()):
+    turned = all(each in opposite and opposite[each].fits(competition.share(pair)) for pair, each in right.items())
+    if turned and len(wrong) > len(competition.shares) / 2:
         return Several.ALL_TURNED
     return Several.WRONG
 

@@ -38,7 +38,7 @@ NAMES: Mapping[Fault, Named] = {
     Fault.SECOND_UPDATE: Named.SECOND_UPDATE,
     Fault.MERGES_UPDATES: Named.MERGES_UPDATES,
     Fault.CLAMPS: Named.OUT_OF_RANGE,
-    Fault.NO_NUMBER: Named.NO_NUMBER,
+    Fault.NO_NUMBER: Named.NO_INTEGER,
     Fault.UNKNOWN_PARAMETER: Named.UNKNOWN_PARAMETER,
     Fault.LENIENT: Named.MALFORMED,
     Fault.ITS_PARAMETERS: Named.ITS_PARAMETERS,
@@ -76,6 +76,10 @@ NAMES: Mapping[Fault, Named] = {
     Fault.TRUE_IS_FALSE: Named.TRUE_IS_FALSE,
     Fault.FIRST_OF_KEY: Named.FIRST_OF_KEY,
     Fault.BREAKS_AT_RESET: Named.BREAKS_AT_RESET,
+    Fault.TEN_IS_ONE: Named.OUT_OF_RANGE,
+    Fault.PARTS_COUNT: Named.NO_INTEGER,
+    Fault.NO_FIELD_SHARES: Named.NO_FIELD_SHARES,
+    Fault.SHORTEST_FIRST: Named.NO_ARRIVAL,
 }
 """The name under which the gate must report each planted fault."""
 
@@ -102,9 +106,13 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
         *(Fault.CLAMPS, Fault.NO_NUMBER, Fault.UNKNOWN_PARAMETER, Fault.LENIENT, Fault.ITS_PARAMETERS),
         *(Fault.NO_SPACE, Fault.FALSE_IS_TRUE, Fault.NUMBER_IS_TRUE, Fault.BREAKS_OFF),
         *(Fault.ONE_LINE, Fault.TEXT, Fault.TRUE_IS_FALSE, Fault.FIRST_OF_KEY),
+        *(Fault.TEN_IS_ONE, Fault.PARTS_COUNT),
     ),
     "blocked": (Fault.WAITS_FOR_BLOCKED, Fault.FORGETS_BLOCKED),
-    "arrival": (Fault.SHARES_EQUALS, Fault.LAST_FIRST, Fault.REQUEUES),
+    "arrival": (
+        *(Fault.SHARES_EQUALS, Fault.LAST_FIRST, Fault.REQUEUES),
+        *(Fault.NO_FIELD_SHARES, Fault.SHORTEST_FIRST),
+    ),
     "patience": (Fault.AGES, Fault.SMALL_FIRST),
     "fair": (Fault.UNFAIR,),
     "many": (Fault.FEW_STREAMS,),

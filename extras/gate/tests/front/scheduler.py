@@ -120,6 +120,13 @@ class Fault(StrEnum):
     FIRST_OF_KEY = "first-of-key"
     """Of a repeated parameter the first value counts."""
     BREAKS_AT_RESET = "breaks-at-reset"
+    TEN_IS_ONE = "ten-is-one"
+    PARTS_COUNT = "parts-count"
+    """`u=1.5` is read as `u=1`."""
+    NO_FIELD_SHARES = "no-field-shares"
+    """A request without the field is incremental."""
+    SHORTEST_FIRST = "shortest-first"
+    """Of streams of one urgency the shortest comes first."""
     BUFFERS_LITTLE = "buffers-little"
     """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
@@ -181,10 +188,12 @@ _READ = {
     (Fault.ZERO_IS_DEFAULT, "0"): _USUAL_URGENCY,
     (Fault.SEVEN_IS_DEFAULT, "7"): _USUAL_URGENCY,
     (Fault.SEVEN_IS_SIX, "7"): 6,
+    (Fault.TEN_IS_ONE, "10"): 1,
+    (Fault.PARTS_COUNT, "1.5"): 1,
 }
 USUAL = Priority()
 
-_FEW, _LONG, _LAST = 10, 32, 8
+_FEW, _LONG, _LAST, _SMALL = 10, 32, 8, 16_384
 
 
 @dataclass
@@ -209,7 +218,7 @@ class Scheduler:
     _places: dict[int, int] = field(default_factory=dict)
     _last: Priority = USUAL
     _run: int = 0
-    small: set[int] = field(default_factory=set)
+    sizes: dict[int, int] = field(default_factory=dict)
     ending: set[int] = field(default_factory=set)
 
     @property
@@ -222,6 +231,8 @@ class Scheduler:
         self._texts[stream_id] = text or "u=3"
         if self.fault is Fault.STALE and text is None:
             self._table[stream_id] = self._last
+        if self.fault is Fault.NO_FIELD_SHARES and text is None:
+            self._table[stream_id] = Priority(incremental=True)
         self._counts[stream_id] = min((self._counts[each] for each in self._open), default=0)
         self._open.add(stream_id)
         self._had_company = self._had_company or len(self._open) > 1
@@ -304,6 +315,8 @@ class Scheduler:
         if one_by_one and self.fault is not Fault.SHARES_EQUALS:
             if self.fault is Fault.REQUEUES:
                 return min(one_by_one, key=lambda each: self._places[each])
+            if self.fault is Fault.SHORTEST_FIRST:
+                return min(one_by_one, key=lambda each: (self.sizes.get(each, 0), each))
             return max(one_by_one) if self.fault is Fault.LAST_FIRST else min(one_by_one)
         if self.fault is Fault.UNFAIR and self._turn % 4:
             return min(candidates)
@@ -336,7 +349,7 @@ class Scheduler:
             return max(0, found - self._passed[stream_id] // _LONG)
         if stream_id in self.ending:
             return _LAST
-        if self.fault is Fault.SMALL_FIRST and stream_id in self.small:
+        if self.fault is Fault.SMALL_FIRST and self.sizes.get(stream_id, _SMALL) < _SMALL:
             return -1
         if self.fault is Fault.INCREMENTAL_LAST and self._is_incremental(stream_id):
             return _LAST

@@ -35,7 +35,7 @@ _PRIORITY_UPDATE = 0x10  # RFC 9218, 7.1
 _FRAME_BYTES = 8192
 _READ_BYTES = 65_536
 _AHEAD_BYTES = {Fault.BUFFERS: 2**19, Fault.BUFFERS_LITTLE: 2**17}
-_LISTENERS, _FEW_BYTES = 128, 16_384
+_LISTENERS = 128
 _PASSED_ON = (b"content-type", b"content-length", b"priority")
 _LAST_FRAME = 20
 
@@ -195,8 +195,8 @@ class Connection:
             if response.headers and not response.has_headers and not waits:
                 response.has_headers = True
                 self._http.send_headers(stream_id, response.headers)
-                if int(dict(response.headers).get("content-length", _FEW_BYTES)) < _FEW_BYTES:
-                    self._scheduler.small.add(stream_id)
+                if length := dict(response.headers).get("content-length"):
+                    self._scheduler.sizes[stream_id] = int(length)
                 if priority := dict(response.headers).get("priority"):
                     self._scheduler.answered(stream_id, priority)
 

@@ -84,7 +84,8 @@ def test_a_sound_server(kind: str) -> None:
     ("kind", "order", "faults"),
     [
         ("arrival", "fedcba", {Fault.LAST_FIRST}),
-        ("arrival", "acdbef", {Fault.LAST_FIRST}),
+        ("arrival", "acdbef", {Fault.NO_ARRIVAL}),
+        ("arrival", "dabcef", {Fault.NO_ARRIVAL}),
         ("patience", ["low", "high", "small", "new"], {Fault.IMPATIENT}),
         ("fair", "abcd", {Fault.UNFAIR}),
         ("updates", ["twice", "replaced", "early", "reference", "on", "on2"], {*_IN_TURN, Fault.EARLY_UPDATE}),
@@ -127,6 +128,8 @@ def _usual_but(names: Sequence[str]) -> Callable[[str, Priority], Priority]:
             Fault.TRUE_IS_FALSE,
         ),
         ("parameters", lambda n, asked: Priority(0) if n == "again" else asked, Fault.FIRST_OF_KEY),
+        ("parameters", lambda n, asked: Priority(1) if n == "ten" else asked, Fault.OUT_OF_RANGE),
+        ("parameters", lambda n, asked: Priority(1) if n == "part" else asked, Fault.NO_INTEGER),
     ],
 )
 def test_mistakes_in_reading(kind: str, read: Callable[[str, Priority], Priority], fault: Fault) -> None:
@@ -137,6 +140,16 @@ def test_mistakes_in_reading(kind: str, read: Callable[[str, Priority], Priority
     wrong = replace(sound, events=sent(sound.page, in_order(sound.page, taken)))
     found, _ = judged((check, arrival), {key: wrong, **dict([other])})
     assert found.faults == (fault,), found.text
+
+
+def test_streams_without_the_field_that_share() -> None:
+    """A server for which a request without the field is incremental shares the window between such streams alone."""
+    check = Check(kind="arrival")
+    key, sound = seen_of(check)
+    without = {each.name for each in sound.page.contents if each.cue and not each.cue.text}
+    taken = {name: Priority(incremental=name in without) for name in priorities_of(sound.page)}
+    (found,) = judged((check,), {key: replace(sound, events=sent(sound.page, in_order(sound.page, taken)))})
+    assert found.faults == (Fault.NO_FIELD_SHARES,), found.text
 
 
 def test_an_end_that_comes_late() -> None:
