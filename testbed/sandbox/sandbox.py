@@ -216,7 +216,8 @@ class Sandbox:
         """
         self._entered("session")
         if self._schedule:
-            raise Unfit("session(): a Sandbox without a schedule; in a session net.happen(EVENT) makes an event happen")
+            allowed = "a Sandbox without a schedule, and without faults of a mark"
+            raise Unfit(f"session(): {allowed}; in a session net.happen(EVENT) makes an event happen")
         _check_names("session", link)
         given = layered(self._given, {name: str(value) for name, value in link.items()})
         knobs.check(given)
