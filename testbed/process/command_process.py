@@ -152,11 +152,15 @@ class CommandProcess:
 
 
 class _Kept:
-    """The processes that wait for further work, the one that has waited longest first."""
+    """The processes that wait for further work, the one that has waited longest first.
+
+    contexts: how many of `keep_guests` are open, in all threads. Without one no process waits.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._owner = os.getpid()
+        self.contexts = 0
         self._processes: list[CommandProcess] = []
         self._lock = threading.Lock()
 
@@ -169,7 +173,7 @@ class _Kept:
         """Adds a process. Ends the one that has waited longest if there are too many."""
         with self._lock:
             self._processes.append(process)
-            oldest = self._processes.pop(0) if len(self._processes) > self._most else None
+            oldest = self._processes.pop(0) if len(self._processes) > self._most or not self.contexts else None
         if oldest:
             oldest.end()
 
@@ -195,48 +199,64 @@ class _Kept:
 
 
 _kept: _Kept | None = None
+_alone = threading.Lock()
+os.register_at_fork(before=_alone.acquire, after_in_parent=_alone.release, after_in_child=_alone.release)
 
 
 @contextmanager
 def keep_guests(most: int = MOST_KEPT) -> Iterator[None]:
     """Keeps guests that have carried out their runs, so that the next experiment of this process need not start any.
 
-    most: how many may wait at a time. They end when the outermost such context ends, or with this process.
+    most: how many may wait at a time; the first such context says it. They end when the last such context ends, of
+    whichever thread, or with this process.
     """
     global _kept
-    if _kept is not None and _kept.is_own:
-        yield
-        return
-    mine = _kept = _Kept(most)
+    with _alone:
+        mine = _own() or _Kept(most)
+        _kept = mine
+        mine.contexts += 1
     try:
         yield
     finally:
-        _kept = None
-        mine.end()
+        with _alone:
+            mine.contexts -= 1
+            is_last = not mine.contexts
+            if is_last and _kept is mine:
+                _kept = None
+        if is_last and mine.is_own:
+            mine.end()
+
+
+def _own() -> _Kept | None:
+    """Returns the processes that this process keeps; None if it keeps none, or is a forked copy."""
+    kept = _kept  # which another thread may end meanwhile
+    return kept if kept is not None and kept.is_own else None
 
 
 def _keeps(work: Work) -> bool:
-    return _kept is not None and _kept.is_own and work.kind is not None
+    return _own() is not None and work.kind is not None
 
 
 def process_for(work: Work) -> CommandProcess:
     """Returns a process that does the work: a kept one, or a new one. Raises Unavailable if it cannot begin now."""
-    if _kept is None or not _keeps(work):
+    kept = _own()
+    if kept is None or work.kind is None:
         return CommandProcess(work)
-    if process := _kept.take(work):
+    if process := kept.take(work):
         return process
     try:
         return CommandProcess(work)
     except Unavailable:  # those that wait have memory, too
-        if not _kept.end():
+        if not kept.end():
             raise
         return CommandProcess(work)
 
 
 def give_back(process: CommandProcess) -> None:
     """Keeps a process that has done its work and can do further work, or ends it."""
-    if _kept is not None and _kept.is_own and process.takes_further:
-        _kept.add(process)
+    kept = _own()
+    if kept is not None and process.takes_further:
+        kept.add(process)
     else:
         process.end()
 

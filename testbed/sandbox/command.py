@@ -253,7 +253,7 @@ def request_of(options: argparse.Namespace) -> session.RunRequest:
     spec = SandboxSpec(
         knobs=knobs.of_way(given),
         seed=knobs.seed(given),
-        client=tuple(options.command),
+        client=split(options.command, "COMMAND"),
         server=None if options.server is None else _server(options.server),
         environment=session.environment_of(options.env, usual),
         folder=str(Path.cwd()),

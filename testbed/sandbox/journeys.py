@@ -6,6 +6,7 @@ Rules:
 2. A packet is known by its flow, its identification in IPv4, and its numbers and times of TCP, or else by its payload.
    Of equal packets the one that arrives is the last that was sent the least time of this way before.
 3. A packet that arrives though all its equals have arrived is a duplicate.
+4. A packet of which a piece arrives that nobody sent was divided on its way, as routers of IPv4 do.
 """
 
 from bisect import bisect_right
@@ -17,6 +18,7 @@ from operator import itemgetter
 from priolab.testbed.sandbox.dissection import ACK, FIN, PSH, RST, SYN, TCP, UDP, Sighting, quotation
 
 _IPV4_BYTES = 4
+_IPV4_HEADER_BYTES = 20
 _IDENTS = 2**16
 _SEQUENCES = 2**32
 _MSS = {_IPV4_BYTES: 1460, 16: 1440}
@@ -34,7 +36,7 @@ class Journey:
     """A packet's way. seen: as its sender saw it, or as it arrived if no capture has its sender. sent: True if it has.
 
     passed_ns: when the router between two links saw it; None if it did not. arrivals: when it came to its receiver,
-    each time. too_big: True if its sender was told so.
+    each time. too_big: True if its sender was told so. divided: True if pieces of it arrived instead.
     """
 
     seen: Sighting
@@ -42,6 +44,7 @@ class Journey:
     passed_ns: int | None = None
     arrivals_ns: list[int] = field(default_factory=list)
     too_big: bool = False
+    divided: bool = False
 
     @property
     def way(self) -> Way:
@@ -102,6 +105,7 @@ def journeys(
                 found.append(Journey(seen=came[0]._replace(at_ns=came_ns), sent=False, arrivals_ns=[came_ns]))
         found += made
     told = {_reference(part) for each in here if (part := quotation(each))}
+    _mark_divided(found)
     for journey in found:
         journey.too_big = not journey.arrivals_ns and _reference(journey.seen) in told
     return sorted(found, key=lambda journey: journey.seen.at_ns)
@@ -219,6 +223,23 @@ def _key(seen: Sighting) -> _Key:
     """Returns what tells a packet from others, on all its way."""
     payload = b"" if seen.protocol == TCP or seen.ident else seen.payload
     return (*_start(seen), seen.fragment, seen.flags & (SYN | FIN | RST | ACK), seen.length, payload)
+
+
+def _mark_divided(found: Sequence[Journey]) -> None:
+    """Marks packets that did not arrive, and of which pieces arrived."""
+    starts: defaultdict[_Key, list[int]] = defaultdict(list)
+    for each in found:
+        if not each.sent and each.seen.ident:
+            starts[_datagram(each.seen)].append(each.seen.fragment)
+    for each in found:
+        if not each.arrivals_ns and each.seen.ident:
+            within = range(each.seen.fragment, each.seen.fragment + each.seen.size - _IPV4_HEADER_BYTES)
+            each.divided = any(start in within for start in starts.get(_datagram(each.seen), ()))
+
+
+def _datagram(seen: Sighting) -> _Key:
+    """Returns what all pieces of a packet of IP have in common."""
+    return seen.source, seen.destination, seen.protocol, seen.ident
 
 
 def _reference(seen: Sighting) -> _Key:

@@ -13,10 +13,12 @@ has the methods of a Net.
 import asyncio
 import shlex
 import signal
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -86,7 +88,8 @@ class _Net(ABC, Generic[Done, Code, Started]):
     def __init__(self, run: Steered) -> None:
         self.run = run
         self.now_ns, self._asked_ns = 0, 0
-        self._calls = self._started = 0
+        self._calls = 0
+        self._numbers = count(1)
         self.codes: dict[int, int] = {}
         self.with_programs = {*run.spec.companions}
         self._happened: tuple[tuple[str, str], ...] = ()
@@ -246,8 +249,7 @@ class _Net(ABC, Generic[Done, Code, Started]):
 
     def next_number(self) -> int:
         """Returns the number of the next program."""
-        self._started += 1
-        return self._started
+        return next(self._numbers)
 
     def written(self, is_wanted: Callable[[OutputFrame], bool]) -> str:
         """Returns what has been written so far, of the frames that are wanted."""
@@ -285,6 +287,9 @@ class _Net(ABC, Generic[Done, Code, Started]):
         """Tells the guest a call; None for the end."""
         if self._over is not None:
             raise StepFailed(_WHERE, self._over)
+        if not self.run.files.path.exists():
+            self._over = "its Sandbox has ended"
+            raise StepFailed(_WHERE, self._over)
         if call is None:
             self.run.talk.ask("")
             return
@@ -316,14 +321,19 @@ class _Net(ABC, Generic[Done, Code, Started]):
 
 
 class Net(_Net[None, int, "Program"]):
-    """The hosts of a session, whose calls return when they are done."""
+    """The hosts of a session, whose calls return when they are done. Calls of several threads follow each other."""
+
+    def __init__(self, run: Steered) -> None:
+        super().__init__(run)
+        self._turn = threading.Lock()
 
     def ask(self, make: Callable[[], Call], then: Callable[[Answer], object]) -> Any:
         """Makes a call, and returns what follows from its answer."""
         __tracebackhide__ = True
-        self._tell(make())
-        self._hear()
-        return then(self._answer())
+        with self._turn:
+            self._tell(make())
+            self._hear()
+            return then(self._answer())
 
     def _hear(self) -> None:
         with self._whole():

@@ -154,7 +154,7 @@ class PacketTrace:
                 for passed in self._stages(each):
                     arrived[passed].append(each)
         for each in found:
-            if each.arrivals_ns or each.seen.destination not in self._names:
+            if each.arrivals_ns or each.divided or each.seen.destination not in self._names:
                 continue
             if cause := cuts.cause(self._ends(each.way), self._at_ns(each)):
                 yield each, Loss(cause=cause)

@@ -7,8 +7,8 @@ with Sandbox(RATE="10mbit", DELAY="20ms", server="python3 -m http.server 80") as
 """
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
 from math import inf
@@ -30,7 +30,7 @@ from priolab.testbed.sandbox.repetition import Repetition
 from priolab.testbed.sandbox.result import ClientFailed, Result
 from priolab.testbed.sandbox.schedule import knobs_of
 from priolab.testbed.sandbox.seed_search import SeedSearch, TrialRun, check_seeds, jobs_of
-from priolab.testbed.sandbox.session import RunRequest
+from priolab.testbed.sandbox.session import RunRequest, Steered
 from priolab.testbed.sandbox.spec import (
     CLIENT,
     ENVIRONMENT,
@@ -178,6 +178,8 @@ class Sandbox:
         self.start(server)
 
     def __enter__(self) -> Self:
+        if self._room is not None:
+            raise Unfit("Sandbox: one `with` at a time; another Sandbox(...) may be there beside it")
         with ExitStack() as stack:
             stack.enter_context(keep_guests())
             self._room = stack.enter_context(session.room())
@@ -212,9 +214,10 @@ class Sandbox:
         changes: knobs that will change, such as `phone.RATE`, where a link needs a part for it from the beginning.
         capture, link: as for `run`. Raises LabError.
         """
-        room = self._entered("session")
+        self._entered("session")
         if self._schedule:
-            raise Unfit("session(): a Sandbox without a schedule; in a session net.happen(EVENT) makes an event happen")
+            allowed = "a Sandbox without a schedule, and without faults of a mark"
+            raise Unfit(f"session(): {allowed}; in a session net.happen(EVENT) makes an event happen")
         _check_names("session", link)
         given = layered(self._given, {name: str(value) for name, value in link.items()})
         knobs.check(given)
@@ -242,7 +245,13 @@ class Sandbox:
             traced=(lambda _: None) if is_captured else None,
         )
         session.usable(request)
-        return Session(session.steered(request, room), self._ended)
+        return Session(self._steered(request), self._ended)
+
+    @contextmanager
+    def _steered(self, request: RunRequest) -> Iterator[Steered]:
+        """Yields a session, which may begin some time after it was made. Raises LabError."""
+        with session.steered(request, self._entered("session")) as run:
+            yield run
 
     def _ended(self, outcome: Outcome, frames: Sequence[OutputFrame], trace: PacketTrace | None) -> Result:
         """Makes the result of a session."""

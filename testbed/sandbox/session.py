@@ -424,7 +424,7 @@ def visible(words: Iterable[str | os.PathLike[str]]) -> tuple[str, ...] | None:
         path = Path(word).resolve()
         if path == Path("/"):
             return None
-        if not path.exists() or _is_guests(path) or path == Path(_TMP):
+        if not word or not path.exists() or _is_guests(path) or path == Path(_TMP):
             allowed = f"a file or folder that is there, and not one of the guest's own: {', '.join(GUESTS)}"
             raise ScenarioError("--read", word, allowed)
         found.append(str(path))

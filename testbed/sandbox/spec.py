@@ -38,6 +38,8 @@ def split(command: Command, where: str = "command") -> tuple[str, ...]:
         words = tuple(shlex.split(command) if isinstance(command, str) else map(os.fspath, command))
         if any("\0" in word for word in words):
             raise ValueError("a zero byte")
+        if words and not words[0]:
+            raise ValueError("a program without a name")
     except (TypeError, ValueError) as error:
         raise ScenarioError(where, f"{command}", f"words as a shell reads them ({error})") from None
     return words

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
@@ -54,6 +55,17 @@ def test_a_guest_with_other_settings_is_another(lab: Lab, started: list[CommandP
         for server in ("nginx", "go", "nginx", "go"):
             assert lab.run_here(*_SMALL, f"SERVER={server}").code == 0
     assert len(started) == 2
+
+
+def test_the_last_context_ends_it(lab: Lab, started: list[CommandProcess]) -> None:
+    """Contexts of several threads overlap: the guest is kept until the last one ends, and not longer."""
+    with ExitStack() as last:
+        with keep_guests():
+            last.enter_context(keep_guests())
+            assert lab.run_here(*_SMALL).code == 0
+        assert lab.run_here(*_SMALL, "SEED=3").code == 0
+        assert [process.exit_code for process in started] == [None]
+    assert [process.exit_code for process in started] != [None]
 
 
 def test_nothing_is_left_when_its_process_is_killed(lab: Lab) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from priolab.common.descriptors import process_ids
-from priolab.common.errors import ScenarioError, StepFailed, Unavailable
+from priolab.common.errors import ScenarioError, StepFailed, Unavailable, Unfit
 from priolab.netem.units import parse_time_ns
 from priolab.testbed.guest import kernel
 from priolab.testbed.sandbox.net import AsyncNet, Net, NotInTime, Program
@@ -338,6 +338,22 @@ def test_an_error_ends_it(sandbox: Sandbox) -> None:
     assert not [pid for pid in process_ids() if _names(pid, net.run.files.path)]
     with pytest.raises(StepFailed, match=r"^session: it has ended$"):
         net.advance("1s")
+
+
+def test_after_its_sandbox() -> None:
+    """A session that begins or goes on when its sandbox has ended, and a sandbox that begins twice, are refused."""
+    made = Sandbox()
+    with made:
+        late, early = made.session(), made.session()
+        net = early.__enter__()
+        with pytest.raises(Unfit, match=r"^Sandbox: one `with` at a time"):
+            made.__enter__()
+    with pytest.raises(StepFailed, match=r"^session: its Sandbox has ended$"):
+        net.advance("1s")
+    with pytest.raises(StepFailed, match=r"^session: its Sandbox has ended$"):
+        early.__exit__(None, None, None)
+    with pytest.raises(StepFailed, match=r"^sandbox: session\(\) needs `with`"), late:
+        pass
 
 
 def _fail(net: Net) -> None:

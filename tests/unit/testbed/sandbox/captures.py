@@ -51,6 +51,19 @@ def udp(ways: tuple[str, str], ports: tuple[int, int], payload: bytes, *, ident:
     return _ip(ways, dpkt.ip.IP_PROTO_UDP, bytes(datagram), ident)
 
 
+def pieces(frame: bytes, first_bytes: int) -> tuple[bytes, bytes]:
+    """Return the two packets into which a router of IPv4 divides one. first_bytes: of IP's payload, a multiple of 8."""
+    packet = dpkt.ethernet.Ethernet(frame).data
+    body = bytes(packet.data)
+
+    def piece(part: bytes, offset: int) -> bytes:
+        head = dpkt.ip.IP(src=packet.src, dst=packet.dst, p=packet.p, id=packet.id, len=20 + len(part), data=part)
+        head.offset = offset
+        return ethernet(head)
+
+    return piece(body[:first_bytes], 0), piece(body[first_bytes:], first_bytes // 8)
+
+
 def too_big(router: str, frame: bytes) -> bytes:
     """Return a router's answer to a packet that is too big for its next link (RFC 1191)."""
     packet = dpkt.ethernet.Ethernet(frame).data

@@ -1,6 +1,8 @@
 """The hosts of a session, with a guest that only takes notes: what calls become, and what is refused."""
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -242,3 +244,26 @@ def test_a_session_begins_once(net: Net, talk: _Talk) -> None:
         pass
     with pytest.raises(StepFailed, match="it has begun before"), session:
         pass
+
+
+def test_threads_take_turns(net: Net, talk: _Talk) -> None:
+    """A call of another thread waits for the answer to this one."""
+    asked: list[int] = []
+
+    def has_answered(_: float) -> bool:
+        asked.append(len(talk.calls))
+        time.sleep(0.001)
+        return len(asked) % 9 == 0
+
+    talk.has_answered = has_answered  # type: ignore[method-assign]
+    with ThreadPoolExecutor() as threads:
+        programs = [*threads.map(lambda _: net.host("phone").start("talk"), range(5))]
+    assert asked == [number for number in range(1, 6) for _ in range(9)]
+    assert {program.number for program in programs} == {*range(1, 6)}
+
+
+def test_its_sandbox_has_ended(net: Net) -> None:
+    """A call after the folder of calls is gone says why."""
+    net.run.files.path.rename(net.run.files.path.with_name("gone"))
+    with pytest.raises(StepFailed, match=r"^session: its Sandbox has ended$"):
+        net.advance("1s")

@@ -26,6 +26,7 @@ from tests.unit.testbed.sandbox.captures import (
     SERVER,
     SYN,
     pcap,
+    pieces,
     stamps,
     tcp,
     too_big,
@@ -343,3 +344,15 @@ def test_too_big_in_silence() -> None:
     here = Loss(cause=Cause.LOSS, link="client", way="up")
     hole = Loss(cause=Cause.MTU, link="client", way="up")
     assert [each.lost for each in trace.of("client")] == [here, hole, here, here]
+
+
+def test_divided_on_its_way() -> None:
+    """A packet that a router divides is not lost, also if a piece of it is; one of which nothing arrives is."""
+    spec = _spec("DELAY_UP=10ms", "MTU=1000")
+    sent: Frames = [(at, udp(_UP, _TO_SERVER, bytes(1400), ident=1 + at)) for at in range(3)]
+    first, second = (pieces(frame, 976) for _, frame in sent[:2])
+    came: Frames = [(10, first[0]), (10, first[1]), (11, second[1])]
+    trace = _trace({"client": sent, "server": came}, spec=spec)
+    assert [each.lost and each.lost.cause for each in trace.of("client")] == [None, None, Cause.MTU]
+    assert [each.sent_ns for each in trace.of("server")] == [None] * 3
+    assert sum(losses(trace.outcome, trace).values()) == 1
