@@ -271,6 +271,8 @@ class Whole(StrEnum):
     """The texts of the fields are compared."""
     NO_FIELD = "no field"
     """Streams without the field are incremental."""
+    DEFAULT = "default"
+    """Streams without the field have another urgency."""
 
 
 def whole_mistake(
@@ -311,7 +313,11 @@ def _wholes(asked: Mapping[str, Priority], texts: Mapping[str, str]) -> Iterator
             {name: replace(each, urgency=(each.urgency + first) // 2) for name, each in asked.items()},
         )
     if list(texts.values()).count("") > 1:
-        yield Whole.NO_FIELD, {name: asked[name] if texts[name] else Priority(incremental=True) for name in names}
+        absences = [(Whole.DEFAULT, Priority(each)) for each in range(8) if each != _USUAL_URGENCY]
+        for whole, taken in (*absences, (Whole.NO_FIELD, Priority(incremental=True))):
+            yield whole, {name: asked[name] if texts[name] else taken for name in names}
+    if len({text for text in texts.values() if text}) == 1:
+        return
     for absent in ("", "u=3"):
         keys = [texts[name] or absent for name in names]
         ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}

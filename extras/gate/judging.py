@@ -362,6 +362,7 @@ _WHOLES = {
     Whole.COARSE: Fault.COARSE,
     Whole.TEXT: Fault.TEXT,
     Whole.NO_FIELD: Fault.NO_FIELD_SHARES,
+    Whole.DEFAULT: Fault.WRONG_DEFAULT,
 }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 _MEMBER = re.compile(r"\s*([a-z*][a-z0-9_.*-]*)(?:=([^;,\s]+))?((?:;[^,]*)?)\s*")
-_LENIENT = re.compile(r"(?:^|[^a-z])(u|i)(?:=([0-9]|\?[01]))?")
+_LENIENT = re.compile(r"(?:^|[^a-z])(u|i)(?:=([0-9](?![0-9.])|\?[01]))?")
 _USUAL_URGENCY = 3  # RFC 9218, 4.1
 
 

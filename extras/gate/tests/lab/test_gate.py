@@ -46,7 +46,7 @@ def test_each_fault_has_its_name(found: Mapping[Fault, Result], fault: Fault) ->
     result = found[fault]
     assert not result.passed
     assert result.faults == [NAMES[fault]], list(reports.lines(result))
-    (named,) = (finding for finding in result.findings if finding.faults)
+    named = next(finding for finding in result.findings if finding.faults)
     streams = {line.partition("DATA of stream ")[2].partition(":")[0] for line in named.frames if "DATA of" in line}
     assert len(streams) >= 2, named.frames
     assert any(f"{folder}/client/events.jsonl" in line for folder in named.folders for line in reports.lines(result))
