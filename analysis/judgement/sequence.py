@@ -312,14 +312,15 @@ def _wholes(asked: Mapping[str, Priority], texts: Mapping[str, str]) -> Iterator
             Whole.COARSE,
             {name: replace(each, urgency=(each.urgency + first) // 2) for name, each in asked.items()},
         )
-    if list(texts.values()).count("") > 1:
+    given = [texts[name] for name in names]
+    if given.count("") > 1:
         absences = [(Whole.DEFAULT, Priority(each)) for each in range(8) if each != _USUAL_URGENCY]
         for whole, taken in (*absences, (Whole.NO_FIELD, Priority(incremental=True))):
             yield whole, {name: asked[name] if texts[name] else taken for name in names}
-    if len({text for text in texts.values() if text}) == 1:
+    if len({*given} - {""}) == 1:
         return
     for absent in ("", "u=3"):
-        keys = [texts[name] or absent for name in names]
+        keys = [text or absent for text in given]
         ranks = {key: rank for rank, key in enumerate(sorted(set(keys)))}
         yield (
             Whole.TEXT,
