@@ -27,8 +27,10 @@ prepare:
 	@true
 linux: a.o b.o c.o
 	@echo '  LD      linux' && cp /bin/true linux
+c.o: a.o
 %.o: %.c
-	@echo '  CC      $@' && { [ $@ != c.o ] || while [ -e $(WAIT) ]; do sleep 0.1; done; } && cp $< $@
+	@{ [ $@ = c.o ] || cp $< $@; } && echo '  CC      $@'
+	@[ $@ != c.o ] || { while [ -e $(WAIT) ]; do sleep 0.1; done; cp $< $@; }
 """
 _CHANGE = Change(name="a change", effect=Effect.SPEED, wordings=((Edit("a.c", "one", "two"),),))
 _LACKING = Change(name="another", effect=Effect.SPEED, wordings=((Edit("a.c", "nowhere", ""),),))
