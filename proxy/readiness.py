@@ -89,15 +89,18 @@ def _spoken(
     """Returns in which other protocol a front answers, in words; None if in none, or if it answers in its own now."""
     if not isinstance(error, (ssl.SSLError, ConnectionResetError, ProtocolError)):
         return None
+
+    def status(spoken: str) -> str | None:
+        with suppress(*_FAILURES):
+            return ask(address, server_name, ca_file, path, try_s, spoken)
+        return None
+
     for other, words in _OTHERS.items():
         if other == protocol or (other not in _CLEARTEXT and protocol not in _CLEARTEXT):
             continue  # a front above TLS whose first connection failed may answer the next one
-        with suppress(*_FAILURES):
-            if ask(address, server_name, ca_file, path, try_s, other) == "200":
-                with suppress(*_FAILURES):
-                    ask(address, server_name, ca_file, path, try_s, protocol)
-                    return None  # the port has several protocols, and only one connection failed
-                return words
+        # A port may have several protocols, of which only one connection has failed.
+        if status(other) == "200":
+            return words if status(protocol) is None else None
     return None
 
 

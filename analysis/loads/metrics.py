@@ -23,7 +23,7 @@ from priolab.common.formats.scenario import ScenarioRecord
 from priolab.common.packets import framed
 
 _PATHS_SHOWN = 3
-"""The number of the paths in the origin's log an error shows."""
+"""The number of paths of the origin's log that an error shows."""
 
 
 @dataclass(frozen=True, kw_only=True)

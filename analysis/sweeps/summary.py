@@ -37,7 +37,7 @@ class _Runs(Struct, frozen=True, kw_only=True):
 
 
 class _Made(Struct, frozen=True, kw_only=True):
-    """The place and the way of the runs. first_seed, last_seed: of the arms, then of the twins."""
+    """The fabric, repetitions and seeds of the runs. first_seed, last_seed: of the arms, then of the twins."""
 
     fabric: str
     repeat: Annotated[int, Meta(ge=1)]

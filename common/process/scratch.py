@@ -3,7 +3,6 @@
 import secrets
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,9 +24,12 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
     The supervisor is there before the folder, so no moment is left in which SIGKILL would leave it.
     """
     scratch = scratch_path(prefix)
-    command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(scratch), "any", "none"]
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=program_environment(), start_new_session=True
+        supervisor.arguments(str(scratch)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=program_environment(),
+        start_new_session=True,
     ):
         scratch.mkdir(mode=0o700)
         try:

@@ -49,6 +49,11 @@ def group_of(scratch: str) -> str | None:
     return None
 
 
+def arguments(scratch: str, cpu: str = "any", given: str = "none") -> list[str]:
+    """Returns the command that starts a supervisor; the job's command may follow it. given: INPUT."""
+    return [sys.executable, "-I", "-S", __file__, scratch, cpu, given]
+
+
 def message(command: list[str]) -> bytes:
     """Returns what the lab writes for a supervisor that has got no command: a length, and the words that follow it."""
     words = os.fsencode("\0".join(command))

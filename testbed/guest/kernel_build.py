@@ -17,7 +17,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -281,11 +280,7 @@ class _Building:
         """
         scratch = str(scratch_path("priolab-make-")) if command[0] == _MAKE[0] else None  # names a cgroup
         try:
-            kept = (
-                []
-                if scratch is None
-                else [sys.executable, "-I", "-S", str(supervisor.__file__), scratch, "any", "none"]
-            )
+            kept = [] if scratch is None else supervisor.arguments(scratch)
             with self._start([*kept, *command], folder, subprocess.PIPE if scratch else stdin) as process:
                 try:
                     yield process

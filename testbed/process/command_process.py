@@ -7,7 +7,6 @@ killed, the lab ends the process: it finds all that belongs to it by the path of
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -75,7 +74,7 @@ class CommandProcess:
 
     def __init__(self, work: Work) -> None:
         self.kind = work.kind
-        self.takes_further = _keeps(work)
+        self.takes_further = _keeper(work) is not None
         self._programs = _identities(work.programs)
         with ExitStack() as undoing:
             with held_back():  # a signal meanwhile could leave the folder, or the process
@@ -83,11 +82,12 @@ class CommandProcess:
                 # A guest's kernel splits its command line, which has the path, at blanks.
                 self.scratch = scratch_path("priolab-", "/tmp" if any(map(str.isspace, base)) else base)  # noqa: S108
                 self._claim = undoing.enter_context(cpu_claims.claim()) if work.one_cpu else None
-                command = [sys.executable, "-I", "-S", str(supervisor.__file__), str(self.scratch)]
-                command.append(str(self._claim.cpu) if self._claim else "any")
-                command.append("lab" if self.takes_further or work.hears else "none")
                 self._process = subprocess.Popen(
-                    command,
+                    supervisor.arguments(
+                        str(self.scratch),
+                        cpu=str(self._claim.cpu) if self._claim else "any",
+                        given="lab" if self.takes_further or work.hears else "none",
+                    ),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
@@ -233,14 +233,15 @@ def _own() -> _Kept | None:
     return kept if kept is not None and kept.is_own else None
 
 
-def _keeps(work: Work) -> bool:
-    return _own() is not None and work.kind is not None
+def _keeper(work: Work) -> _Kept | None:
+    """Returns the processes that one which has done this work joins; None if it can do no further work."""
+    return None if work.kind is None else _own()
 
 
 def process_for(work: Work) -> CommandProcess:
     """Returns a process that does the work: a kept one, or a new one. Raises Unavailable if it cannot begin now."""
-    kept = _own()
-    if kept is None or work.kind is None:
+    kept = _keeper(work)
+    if kept is None:
         return CommandProcess(work)
     if process := kept.take(work):
         return process
