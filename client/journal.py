@@ -66,5 +66,14 @@ class Journal:
             "waited_p50_ns": waited_ns[len(waited_ns) // 2] if waited_ns else None,
             "waited_p90_ns": waited_ns[len(waited_ns) * 9 // 10] if waited_ns else None,
             "waited_longest_ns": waited_ns[-1] if waited_ns else None,
+            "run_delay_ns": _run_delay_ns(),
         }
         (out / "socket.json").write_text(json.dumps(document) + "\n")
+
+
+def _run_delay_ns() -> int | None:
+    """Returns how long this process was ready to run and had no processor; None if the kernel does not tell."""
+    try:
+        return int(Path("/proc/self/schedstat").read_text().split()[1])
+    except OSError:
+        return None

@@ -299,7 +299,7 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
     from priolab.analysis.loads.hop_checks import hop_contradictions
     from priolab.analysis.loads.wire_checks import late_reads
     from priolab.analysis.records.runs import load_evidence, load_layers
-    from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness
+    from priolab.experiments.execution.lateness import ROUND_TRIPS, check_lateness, observed_lateness, remedy_of
 
     expected_loads = scenario.reloads + 1
     server = server_of(scenario.server)
@@ -321,7 +321,8 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
     )
     stock = is_stock(scenario)
     takes_whole = server.takes_whole and stock and scenario.via is None and scenario.buffering == "on"
-    _none_of(contradictions(evidence, layers, scenario, allowance, is_stock=stock, takes_whole=takes_whole))
+    remedy = "" if allowance.is_exact else remedy_of(folder, allowance.too_late_ns)
+    _none_of(contradictions(evidence, layers, scenario, allowance, is_stock=stock, takes_whole=takes_whole), remedy)
     _none_of(unexplained(found.ledger, allowance))
     if not server.over_tcp and not scenario.client.is_browser:
         _none_of(late_reads(read_json(folder.client / "socket.json").get("waited_longest_ns"), allowance))
@@ -330,7 +331,7 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
     return found
 
 
-def _none_of(found: Iterable[Contradiction]) -> None:
-    """Raises InvalidRun with the first contradiction, if there is one."""
+def _none_of(found: Iterable[Contradiction], remedy: str = "") -> None:
+    """Raises InvalidRun with the first contradiction, if there is one. remedy: what the user can do."""
     for each in found:
-        raise InvalidRun(each.what, each.asked, each.seen)
+        raise InvalidRun(each.what, each.asked, each.seen, remedy)

@@ -63,6 +63,15 @@ def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
             _at_most(what, times * tolerance.round_trip_ns, observed[key])
 
 
+def remedy_of(folder: RunFolder, too_late_ns: int) -> str:
+    """Returns what the user can do about a contradiction: nothing, unless the client lacked a processor for too long.
+
+    too_late_ns: the longest delay that the checks put down to the machine. All that time may have been one delay.
+    """
+    lacked_ns = read_json(folder.client / "socket.json").get("run_delay_ns") or 0
+    return QUIETER if lacked_ns > too_late_ns else ""
+
+
 def _at_most(what: str, most_ns: int, found_ns: int) -> None:
     if found_ns > most_ns:
         raise InvalidRun(what, f"at most {most_ns / 10**6:.1f} ms", f"{found_ns / 10**6:.1f} ms", QUIETER)

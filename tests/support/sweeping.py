@@ -15,12 +15,15 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.scenario import Scenario
 from priolab.experiments.setup.tools import Tools
 from priolab.experiments.sweep.grid import expand, grid_from
-from priolab.experiments.sweep.sweep import Sweep
+from priolab.experiments.sweep.sweep import Sweep, SweepProgress
 from priolab.netem.calibration import REAL, Tolerance
 
 _MADE = Path(__file__).parents[1] / "golden" / "format-3" / "control.1"
 KERNEL = "TESTS_KERNEL"
 """The environment variable with the name of the copying fabric's kernel."""
+
+DEAF = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
+"""Tells nobody about a sweep's progress."""
 
 TINY = {"SIZE": ("20480",), "RELOADS": ("0",)}
 """The knobs of the run that is copied."""

@@ -20,7 +20,7 @@ from priolab.experiments.results.run_folder import RunFolder
 from priolab.experiments.scenario.knobs import scenario_from
 from priolab.experiments.sweep.sweep import SweepProgress, run_sweep
 from priolab.netem.calibration import REAL
-from tests.support.sweeping import CopyingFabric, sweep_of
+from tests.support.sweeping import DEAF, CopyingFabric, sweep_of
 
 MS = 10**6
 MADE = Path(__file__).parents[3] / "golden" / "format-3" / "control.1"
@@ -205,3 +205,27 @@ def test_a_client_that_sleeps_again_and_again() -> None:
     check_lateness(seen, REAL)
     with pytest.raises(InvalidRun, match=r"^time that one packet in ten waited .* at most 40\.0 ms, observed 40\.1 ms"):
         check_lateness({**seen, "waited_p90_ns": 2 * REAL.round_trip_ns + 10**5}, REAL)
+
+
+@pytest.mark.parametrize(("lacked_ms", "remedy"), [(300, True), (100, False), (None, False)])
+def test_what_a_client_without_a_processor_explains(tmp_path: Path, lacked_ms: int | None, *, remedy: bool) -> None:
+    """If the client lacked a processor for 0.2 s, the reason of a contradiction names a quieter machine as remedy."""
+    fabric = CopyingFabric(virtual_clock=False)
+    account = "null" if lacked_ms is None else str(lacked_ms * MS)
+    fabric.troubles = {
+        "lowat-4096": f"{fabric.copying()} && sed -i '$d' client/arrivals.jsonl"
+        f" && sed -i 's/^{{/{{\"run_delay_ns\": {account}, /' client/socket.json"
+    }
+    sweep = sweep_of({"LOWAT": ("none", "4096")}, results=tmp_path, fabric=fabric)
+    folder = run_sweep(sweep, Local(sweep.run_settings, 1), DEAF)
+    reason = json.loads((folder / "lowat-4096.1" / "run.json").read_text())["reason"]
+    assert reason.startswith("bytes that the client had received ")
+    assert reason.endswith("; use a machine that is less busy, or FABRIC=virtual") is remedy
+
+
+def test_the_client_tells_how_long_it_lacked_a_processor(tmp_path: Path) -> None:
+    """socket.json has the time for which this process was ready to run and did not."""
+    with Journal.writing(tmp_path) as journal:
+        before_ns = int(Path("/proc/self/schedstat").read_text().split()[1])
+        journal.conclude(tmp_path)
+    assert json.loads((tmp_path / "socket.json").read_text())["run_delay_ns"] >= before_ns

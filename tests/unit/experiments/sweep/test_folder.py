@@ -25,12 +25,11 @@ from priolab.experiments.sweep.folder import SweepFolder, unfinished, wreck_in_w
 from priolab.experiments.sweep.sweep import Sweep, SweepProgress, run_sweep
 from priolab.testbed.process.work_folder import PARTIAL
 from tests.support import builders
-from tests.support.sweeping import sweep_of
+from tests.support.sweeping import DEAF, sweep_of
 
 _GOLDEN = Path(__file__).parents[3] / "golden-sweep" / "sweep.json"
 VALUES = {"LOWAT": ("none", "4096", "16384"), "CC": ("cubic", "bbr")}
 _TOUCHING = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.scandir", "os.symlink", "shutil.rmtree")
-DEAF = SweepProgress(step=lambda _: None, opened=lambda _: None, ended=lambda *_: None)
 
 
 class Scribe:
