@@ -7,21 +7,34 @@ from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.records.runs import Layers
 from priolab.analysis.records.samples import latest
 from priolab.common.amounts import kibibytes
-from priolab.common.formats.counters import Counts
+from priolab.common.formats.counters import Counts, FrontReading
 from priolab.common.formats.run import CostRecord
 from priolab.common.formats.samples import counts_of
 
 _MB = 10**6
+_NEXT_TO_NOTHING = 0.01
+"""The part of a load's bytes that the first reading may miss."""
+
+_OPENING_BYTES = 16 * 1024
+"""The most that a front hands over before the first load, for TLS and HTTP/2; no arrival is recorded of it."""
+
+_OTHERS = tuple(field.name for field in fields(Counts) if field.name not in ("handed_bytes", "service_ns"))
+_LATE = "the machine was busy, so the front had handed over {} of the load when its counters were read"
 
 
 def costs(loads: Sequence[PageLoad], layers: Layers) -> Mapping[int, CostRecord]:
     """Returns the costs of the loads by number, without those at whose beginning or end no counters were read.
 
     If a reading has no counts of the connection, as in containers, or if the connection had closed, those of the
-    samples of the front's socket are taken. loads: in order.
+    samples of the front's socket are taken. If a busy machine read the counters late, all but the bytes are unknown.
+    loads: in order.
     """
     readings = {reading.load: reading for reading in layers.readings}
     begins_ns = [load.started_ns for load in loads]
+    for load in loads:
+        if {load.number, load.number + 1} <= readings.keys():
+            begin, end = readings[load.number], readings[load.number + 1]
+            readings[load.number] = _in_time(begin, end, layers, load.started_ns)
     found = {}
     for load, ends_ns in zip(loads, [*begins_ns[1:], 2**63], strict=True):
         before, after = readings.get(load.number), readings.get(load.number + 1)
@@ -76,6 +89,21 @@ def sentence(cost: CostRecord, which: str = "the front") -> str:
 
 def _counted(count: float, noun: str) -> str:
     return f"{count:,.0f} {noun}{'' if round(count) == 1 else 's'}"
+
+
+def _in_time(reading: FrontReading, after: FrontReading, layers: Layers, started_ns: int) -> FrontReading:
+    """Returns a reading; if it came late, the bytes alone as they were when its load began.
+
+    after: the next reading. A front has nothing left to send when a load begins, so all that it has handed over until
+    then has arrived. If it had handed over much more at the reading, the reading came late.
+    """
+    arrived = latest(layers.arrivals, started_ns)
+    handed_bytes, arrived_bytes = reading.counts.handed_bytes or 0, arrived.tcp_bytes if arrived else 0
+    late_bytes, load_bytes = handed_bytes - arrived_bytes, (after.counts.handed_bytes or 0) - handed_bytes
+    if not layers.arrivals or late_bytes <= _OPENING_BYTES + _NEXT_TO_NOTHING * load_bytes:
+        return reading
+    reasons = {**dict.fromkeys(_OTHERS, _LATE.format(kibibytes(late_bytes))), **reading.reasons}
+    return replace(reading, counts=Counts(handed_bytes=arrived_bytes), reasons=reasons)
 
 
 def _sampled(layers: Layers, begins_ns: int, ends_ns: int) -> dict[str, int]:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,11 +207,11 @@ def test_an_ordinary_user(ordinary_lab: OrdinaryLab, server: str) -> None:
     if program := program_in_cache(server_of(server)):
         shutil.copytree(program.parent, ordinary_lab.cache / "priolab" / "programs" / program.parent.name)
     run = ordinary_lab.run if server == "nginx" else ordinary_lab.run_unseen  # figures take as long as a run
-    done = must_be_punctual(lambda: run(*words), lambda done: any_late(done.summary))
+    done = must_be_punctual(lambda: run(*words), lambda done: any_late(done.summary), or_if=_counted_late)
     assert done.code == 0, done.trouble
     assert done.folder is not None
     assert done.arm("control")["verdict"] == "inverted"
-    cost = done.arm("control")["loads"][-1]["cost"]
+    cost = _cost(done)
     assert cost["wakeups"] > 0
     assert (cost["read_calls"], cost["write_calls"]) == (None, None)
     assert "BPF" in cost["reasons"]["read_calls"]
@@ -218,6 +219,16 @@ def test_an_ordinary_user(ordinary_lab: OrdinaryLab, server: str) -> None:
     assert {path.lstat().st_uid for path in ordinary_lab.results.rglob("*")} == {user}
     _must_not_name_users(done.folder)
     nothing_is_left(ordinary_lab)
+
+
+def _cost(done: Done) -> dict[str, Any]:
+    cost: dict[str, Any] = done.arm("control")["loads"][-1]["cost"]
+    return cost
+
+
+def _counted_late(done: Done) -> bool:
+    """Returns True if the front had begun to work before the lab read its counters."""
+    return done.code == 0 and "busy" in _cost(done)["reasons"].get("wakeups", "")
 
 
 def _must_not_name_users(folder: Path) -> None:

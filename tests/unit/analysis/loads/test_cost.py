@@ -1,6 +1,6 @@
 """Tests of what a load costs the front: differences of counters, the fallback to samples, and the words."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -8,6 +8,7 @@ from priolab.analysis.loads.cost import costs, sentence
 from priolab.analysis.loads.metrics import PageLoad
 from priolab.analysis.records.runs import Layers
 from priolab.common.formats.counters import Counts, FrontReading
+from priolab.common.formats.events import Arrival
 from priolab.common.formats.page import Page
 from priolab.common.formats.run import CostRecord
 from priolab.common.formats.samples import SocketSample
@@ -72,6 +73,29 @@ def test_samples_stand_in_for_the_connection() -> None:
     assert (cost.handed_bytes, cost.retransmitted_bytes, cost.busy_us, cost.cwnd_limited_us) == (2000, 20, 200, 200)
     assert cost.memory_most_bytes == 2, "of the samples in the load"
     assert cost.wakeups == _PROCESS["wakeups"]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_reading_that_came_late(number: int) -> None:
+    """If the front had handed over much of a load before the first reading, only the load's bytes are known.
+
+    Until the load began the front had handed over what has arrived, or what opens a connection.
+    """
+    arrivals = (Arrival(t_ns=90, tcp_bytes=3000), Arrival(t_ns=110, tcp_bytes=9000))[2 - number :]
+    early, end = _reading(number, 1, handed_bytes=19_000), _reading(number + 1, 3, handed_bytes=403_000)
+    layers = replace(_layers(early, end), arrivals=arrivals)
+    assert costs([_load(number, 100)], layers)[number].wakeups == 2 * _PROCESS["wakeups"]
+    late = replace(early, counts=replace(early.counts, handed_bytes=143_360), reasons={"cpu_ns": "because"})
+    cost = costs([_load(number, 100)], replace(layers, readings=(late, end)))[number]
+    assert cost.handed_bytes == (400_000 if number == 2 else 403_000)
+    assert {getattr(cost, name) for name in (*_PROCESS, *_CONNECTION) if name != "handed_bytes"} == {None}
+    assert set(cost.reasons) == {*_PROCESS, *_CONNECTION} - {"handed_bytes"}
+    assert cost.reasons["cpu_ns"] == "because"
+    if number == 2:
+        first = _reading(1, 0)
+        both = costs([_load(1, 50), _load(2, 100)], replace(layers, readings=(first, late, end)))
+        assert (both[1].handed_bytes, both[1].wakeups) == (3000, None), "the load before ends with the late reading"
+    assert f"handed over {137 if number == 2 else 140} KiB of the load when" in cost.reasons["wakeups"]
 
 
 @pytest.mark.parametrize(
