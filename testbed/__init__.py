@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from priolab.testbed.guest.kernel_patches.study_kernels import Additions as Additions
     from priolab.testbed.guest.kernel_patches.study_kernels import added as added
     from priolab.testbed.option_values import SEED_WORD as SEED_WORD
+    from priolab.testbed.option_values import overridden as overridden
     from priolab.testbed.option_values import parsed_time_ns as parsed_time_ns
     from priolab.testbed.option_values import value_of as value_of
     from priolab.testbed.process import jobs as jobs
@@ -101,7 +102,7 @@ if not TYPE_CHECKING:  # type checkers would take any name for one that is there
             "priolab.testbed.guest.kernel_faults": ["check_kernel"],
             "priolab.testbed.guest.kernel_patches.edit": ["Change", "Edit", "Effect", "Version"],
             "priolab.testbed.guest.kernel_patches.study_kernels": ["Additions", "added"],
-            "priolab.testbed.option_values": ["SEED_WORD", "parsed_time_ns", "value_of"],
+            "priolab.testbed.option_values": ["SEED_WORD", "overridden", "parsed_time_ns", "value_of"],
             "priolab.testbed.process.command_process": ["Work", "keep_guests"],
             "priolab.testbed.sandbox.net": ["AsyncNet", "Net", "NotInTime"],
             "priolab.testbed.sandbox.outcome": ["Outcome"],

@@ -1,6 +1,6 @@
 """The values of knobs and options that people give as texts. Whatever is not allowed raises ScenarioError."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from priolab.common.errors import ScenarioError
@@ -30,6 +30,15 @@ class _Parsed(Protocol):
 
     @property
     def allowed(self) -> str: ...
+
+
+def overridden(words: Sequence[str]) -> Iterator[str]:
+    """Yields a sentence for each word NAME=VALUE that a later one overrides with another value."""
+    pairs = [word.partition("=")[::2] for word in words if "=" in word]
+    counts = dict(pairs)
+    for name, value in dict.fromkeys(pairs):
+        if counts[name] != value:
+            yield f"{name}={value} has no effect, because {name}={counts[name]} comes after it"
 
 
 def value_of(name: str, text: str, word: _Parsed) -> Any:

@@ -19,7 +19,7 @@ from priolab.netem import sampling, units
 from priolab.netem.link_profiles import layered
 from priolab.netem.parsers import whole
 from priolab.netem.shaper_kind import Shaper
-from priolab.testbed import SEED_WORD, value_of
+from priolab.testbed import SEED_WORD, overridden, value_of
 
 _MOST_REPETITIONS = 1000
 _SHORTEST_DEADLINE_NS = 10**8
@@ -194,9 +194,7 @@ def ignored(words: Sequence[str]) -> Iterator[str]:
     A value has no effect if a later argument overrides it, or if it is only in an environment variable.
     """
     counts = split_words(words)
-    for name, value in dict.fromkeys(word.partition("=")[::2] for word in words if "=" in word):
-        if counts[name] != value:
-            yield f"{name}={value} has no effect, because {name}={counts[name]} comes after it"
+    yield from overridden(words)
     for name in (*KNOBS, *RUN_KNOBS):
         if name in os.environ and name not in counts:
             yield f"{name}={os.environ[name]} in the environment has no effect: give knobs on the command line"

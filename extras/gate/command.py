@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from priolab.common.documents import check_document, write_document
-from priolab.common.errors import LabError, ScenarioError, StepFailed, TimedOut
+from priolab.common.errors import ScenarioError, StepFailed, TimedOut
 from priolab.common.exit_codes import exit_code
 from priolab.common.plural import counted
 from priolab.common.process.interruption import Interrupted, limited
@@ -77,25 +77,26 @@ def gate(options: argparse.Namespace, report: Report) -> int:
     beside = Report(aside=True) if options.json else report
     kept: dict[tuple[str, str], Seen] = {}
     began_s = time.monotonic()
-    ended: LabError | None = None
+    ended: Interrupted | TimedOut | None = None
     unmade = None
     try:
         with limited(limit_s):
             _carry_out(target, expected, words, options, beside, kept)
     except Interrupted as interruption:
-        if interruption.number != signal.SIGALRM:
-            raise
-        ended = TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time")
-        unmade = "the time was over"
-    except runs.NotStarted as error:
-        ended, unmade = error, "the server was not ready"
+        ended, unmade = interruption, f"interrupted by {interruption.name}"
+        if interruption.number == signal.SIGALRM:
+            ended = TimedOut(_STEP, f"the checks of {target}", limit_s, "--limit gives more time")
+            unmade = "the time was over"
+        options.kept = lambda: "the report has the checks that were finished"
+    except runs.NotStarted:
+        unmade = "the server was not ready"
     findings = judged(expected.check, kept, unmade=unmade)
     found = Result(
         target=target,
         title=expected.title,
         findings=findings,
         took_s=time.monotonic() - began_s,
-        over=isinstance(ended, TimedOut),
+        ended_early=ended is not None,
     )
     if options.json:
         report.document(reports.document(found))
@@ -103,7 +104,7 @@ def gate(options: argparse.Namespace, report: Report) -> int:
         for line in reports.lines(found):
             report.say(line)
     _write(found, options, beside)
-    if isinstance(ended, TimedOut):
+    if ended is not None:
         raise ended
     return exit_code(ok=found.passed)
 

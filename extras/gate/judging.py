@@ -79,20 +79,20 @@ class Finding:
 class Result:
     """The result of a gate. target: the server, as it was given. findings: in the order of the checks.
 
-    over: True if the time was over before all checks were made.
+    ended_early: True if the gate ended before all checks were made.
     """
 
     target: str
     title: str
     findings: tuple[Finding, ...]
     took_s: float
-    over: bool = False
+    ended_early: bool = False
 
     @property
     def passed(self) -> bool:
         """True if every check that could be made passed, and at least one could be made."""
         made = [each.passed for each in self.findings if each.passed is not None]
-        return bool(made) and all(made) and not self.over
+        return bool(made) and all(made) and not self.ended_early
 
     @property
     def faults(self) -> list[Fault]:

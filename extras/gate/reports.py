@@ -57,7 +57,7 @@ def document(result: Result) -> dict[str, Any]:
         "target": result.target,
         "title": result.title,
         "passed": result.passed,
-        "time_over": result.over,
+        "ended_early": result.ended_early,
         "took_s": round(result.took_s, 3),
         "faults": result.faults,
         "checks": [

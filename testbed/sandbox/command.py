@@ -18,7 +18,7 @@ from typing import Protocol
 from priolab.common.documents import check_document
 from priolab.common.errors import ScenarioError, StepFailed
 from priolab.common.process.streams import closed
-from priolab.testbed.option_values import parsed_time_ns
+from priolab.testbed.option_values import overridden, parsed_time_ns
 from priolab.testbed.sandbox import knobs, report, seeds, session, terminal, timeline
 from priolab.testbed.sandbox.expectations import EXPECT, NEVER, Expectation, Verdict
 from priolab.testbed.sandbox.link_table import with_tables
@@ -168,6 +168,8 @@ class Screen(Protocol):
 def sandbox(options: argparse.Namespace, shown: Screen) -> int:
     """Carries it out; returns the exit code. Raises LabError."""
     seeds.check_options(options)
+    for note in overridden(options.words):
+        _aside(f"note: {note}")
     request = request_of(options)
     expectations = _expectations(options, request.spec.numbers)
     if options.seeds is not None:

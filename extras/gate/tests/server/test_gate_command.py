@@ -1,12 +1,18 @@
 """Tests of `priolab gate` against a running server, on loopback: the tests' own front, sound and with faults."""
 
+import signal
 import socket
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from priolab.client.plan import PROBE_LEAST_BYTES
+from priolab.common.process.interruption import Interrupted
 from priolab.experiments.cli import main
+from priolab.extras.gate import runs
+from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault as Named
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.gates import NAMES
@@ -116,6 +122,25 @@ def test_the_time_limit() -> None:
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert "took more than 1 s; --limit gives more time" in done.stderr
+
+
+def test_an_interruption(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-C the report has the checks that were finished, and the exit code is the signal's."""
+    at_url = runs.at_url
+
+    def interrupted(target: str, connect: str | None, ca: Path | None, checks: Sequence[Check], *others: Any) -> None:
+        at_url(target, connect, ca, checks[:1], *others)
+        raise Interrupted(signal.SIGINT)
+
+    monkeypatch.setattr(runs, "at_url", interrupted)
+    code, out = gate(Fault.NONE, tmp_path, capsys, "urgency", "blocked")
+    assert code == 128 + signal.SIGINT
+    assert [line.partition(":")[0].split() for line in out.splitlines()[-4:-2]] == [
+        ["pass", "urgency,", "header"],
+        ["not", "checked", "blocked,", "header"],
+    ], out
+    assert out.splitlines()[-2].startswith("FAIL: ")
+    assert out.endswith("priolab: interrupted by SIGINT; the report has the checks that were finished\n")
 
 
 @pytest.mark.parametrize("name", each(("h2o", "caddy")))

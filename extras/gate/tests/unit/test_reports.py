@@ -117,4 +117,4 @@ def test_json() -> None:
     assert (made["target"], made["passed"], made["faults"]) == ("./<front>", False, [Fault.LOST_BY_RESET])
     assert [each["passed"] for each in made["checks"]] == [True, False, False, None]
     assert made["checks"][1]["faults"] == [{"name": Fault.LOST_BY_RESET, "meaning": Fault.LOST_BY_RESET.meaning}]
-    assert not document(replace(RESULT, findings=FINDINGS[:1], over=True))["passed"]
+    assert not document(replace(RESULT, findings=FINDINGS[:1], ended_early=True))["passed"]

@@ -36,6 +36,19 @@ def test_a_knob_that_is_not_given_does_nothing(monkeypatch: pytest.MonkeyPatch) 
     assert (way.server.lowat_bytes, way.server.sndbuf_bytes, way.server.gso_segments) == (None, None, None)
 
 
+def test_a_knob_that_is_given_twice(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Of two values of a knob the last one counts, and a note names the other one."""
+
+    def end(asked: RunRequest) -> None:
+        assert asked.spec.knobs["DELAY"] == "2ms"
+        raise Unavailable("guest", "none", "one")
+
+    monkeypatch.setattr(session, "usable", end)
+    assert cli.main(["sandbox", "DELAY=1ms", "phone.RATE=1mbit", "DELAY=2ms", "--host", "phone", "", "--", "true"]) == 1
+    noted = [line for line in capfd.readouterr().err.splitlines() if line.startswith("note: ")]
+    assert noted == ["note: DELAY=1ms has no effect, because DELAY=2ms comes after it"]
+
+
 def test_the_clients_command_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever follows two dashes is the client's, also words that look like options and knobs."""
     asked = request(
