@@ -2,7 +2,7 @@
 setup-gate-tests:
 	@experiments/setup/setup.sh test TESTS=gate
 
-gates: setup-gate-tests ## run the gate on a sound server 1,000 times, and on servers with planted faults; writes the section Gates of RELIABILITY.md (an hour; RUNS=20: fewer)
+gates: setup-gate-tests ## run the gate on a sound server 1,000 times, and on servers with planted faults; writes the section Gates of RELIABILITY.md (two hours; RUNS=20: fewer)
 	@.venv/bin/python -m priolab.extras.gate.tests.gates $(or $(RUNS),1000)
 
 .PHONY: stock-runner

@@ -21,7 +21,7 @@ from tools.campaigns.reliability import write
 _RUNS = 1000
 _BATCH = 20
 _RUNS_OF_A_GATE = sum(1 for check in ALL for _ in check.trials())
-_OF_A_FAULT = 100
+_OF_A_FAULT = 500
 """For so many gates of the sound front, each fault has one gate."""
 
 
