@@ -28,7 +28,7 @@ DECOY_QUERY = "?decoy"
 """The query of a disturbance's requests. It tells them from the load's requests in the origin's log."""
 
 DECOY = "decoy"
-"""The name of the request whose stream the client resets (Disturbance.RESET)."""
+"""The name of the requests whose streams the client resets (Disturbance.RESET)."""
 
 PROBE_LEAST_BYTES = 256 * 1024
 """The least size of a probe's resources. The first 64 KiB use up the connection's initial window. The front chooses
@@ -139,14 +139,15 @@ def _decoy(
 ) -> Decoy:
     """Returns the requests of a disturbance. opposite: for each resource, the signals that ask for the opposite order.
 
-    The stream to be reset has the signals of a resource that is asked for first, if there is one.
+    The streams to be reset, one before all others and one after, have the signals of a resource that is asked for
+    first, if there is one.
     """
     if disturbance is Disturbance.CONNECTION:
         made = [replace(each, signals=opposite[each.name], after=None, wait_ns=0) for each in requests]
     else:
         contents = [each for each in requests if page[each.name] in page.contents]
         like = next((each for each in contents if each.name in favoured), contents[0])
-        made = [replace(contents[0], name=DECOY, signals=like.signals, after=None, wait_ns=0)]
+        made = [replace(contents[0], name=DECOY, signals=like.signals, after=None, wait_ns=0)] * 2
     return Decoy(disturbance=disturbance, requests=tuple(replace(each, path=f"{each.path}{query}") for each in made))
 
 

@@ -27,6 +27,9 @@ from priolab.common import arrival
 from priolab.common.packets import SEGMENT_BYTES
 from priolab.common.tls import trusting, wrong_alpn
 
+OVERDUE = "took longer than its deadline"
+"""The words of a failure at the deadline."""
+
 _OLDEST_STAMP_NS = 10**6
 _PATIENCE = 1 / 16  # the socket's timeout as a fraction of the time left; a deadline is exceeded by at most this
 _TIMEVAL = struct.Struct("@ll")
@@ -55,7 +58,7 @@ class Deadline:
     def check(self, now_ns: int) -> None:
         """Raises TransportFailed if the deadline has passed. now_ns: CLOCK_MONOTONIC."""
         if now_ns >= self._at_ns:
-            raise TransportFailed(f"{self._what} took longer than its deadline")
+            raise TransportFailed(f"{self._what} {OVERDUE}")
 
 
 def tls_context(ca_file: Path, key_log: Path | None) -> ssl.SSLContext:

@@ -45,8 +45,8 @@ class Http2Engine:
         self._changing = {change.resource for change in plan.changes}
         self._has_changed = False
         self._weights: dict[str, int] = {}
-        self._decoy_stream: int | None = None
-        self._decoy_begun = False
+        self._decoys: dict[int, bool] = {}
+        """The streams to be reset, and whether something has come of each."""
         self._loads = Loads(plan)
         self._scanner = FrameScanner()
         self._connection = H2Connection(H2Configuration(client_side=True))
@@ -84,9 +84,12 @@ class Http2Engine:
         self._has_changed = False
         with _allowed():
             events = [begun]
-            if self._plan.decoy and self._plan.decoy.disturbance is Disturbance.RESET:
-                events.append(self._ask_decoy(self._plan.decoy.requests[0], now_ns))
+            decoy = self._plan.decoy
+            before, *after = decoy.requests if decoy and decoy.disturbance is Disturbance.RESET else (None,)
+            if before:
+                events.append(self._ask_decoy(before, now_ns))
             events += self._ask_all(due, now_ns)
+            events += (self._ask_decoy(each, now_ns) for each in after)
             for request in due:
                 self._foretell(self._plan.due(request.name))
             if self._valve:
@@ -117,10 +120,11 @@ class Http2Engine:
         """
         if self._valve is None:
             return []
-        if self._decoy_stream is not None:
-            if not (self._decoy_begun and self._loads.all_answered and not self._loads.awaited):
+        if self._decoys:
+            if not (all(self._decoys.values()) and self._loads.all_answered and not self._loads.awaited):
                 return []
-            return [self._reset_decoy(self._decoy_stream, now_ns)]
+            reset, self._decoys = [*self._decoys], {}
+            return [self._reset_decoy(each, now_ns) for each in reset]
         if isinstance(self._valve, SequenceValve):
             return self._next_step(self._valve, now_ns)
         openings = self._valve.turn(
@@ -185,19 +189,21 @@ class Http2Engine:
             if isinstance(self._valve, SequenceValve) and self._valve.holds_back(request.name):
                 continue
             place = self._place_now(request.signals.position)
-            events.append(
-                self._loads.asked(self._send(request, place), request, now_ns, as_text(place, request.signals.field))
-            )
-            if (cue := self._cues.get(request.name)) and cue.early is not None:
-                detail = as_text(None, cue.early)
-                events.append(
-                    self._loads.event(Kind.PRIORITY_SENT, now_ns, self._loads.open_stream(request.name), detail=detail)
-                )
+            stream_id = self._send(request, place)
+            asked = self._loads.asked(stream_id, request, now_ns, as_text(place, request.signals.field))
+            cue = self._cues.get(request.name)
+            early, at_once = (cue.early, cue.at_once) if cue else (None, None)
+            events += [*self._said(early, stream_id, now_ns), asked, *self._said(at_once, stream_id, now_ns)]
             if place:
                 self._weights[request.name] = place.weight
             if self._has_changed:
                 events += self._change([request.name], now_ns)
         return events
+
+    def _said(self, field: str | None, stream_id: int, now_ns: int) -> Iterator[Event]:
+        """Yields the event of a PRIORITY_UPDATE that is sent with a request; none without a value."""
+        if field is not None:
+            yield self._loads.event(Kind.PRIORITY_SENT, now_ns, stream_id, detail=as_text(None, field))
 
     def _foretell(self, requests: Iterable[Request]) -> None:
         """Sends the early update of the first of these requests that has one. They follow when a stream has ended."""
@@ -209,14 +215,14 @@ class Http2Engine:
 
     def _ask_decoy(self, request: Request, now_ns: int) -> Event:
         place = self._place_now(request.signals.position)
-        self._decoy_stream = self._send(request, place)
-        self._loads.named(self._decoy_stream, request.name)
+        stream_id = self._send(request, place)
+        self._decoys[stream_id] = False
+        self._loads.named(stream_id, request.name)
         detail = as_text(place, request.signals.field)
-        return self._loads.event(Kind.REQUEST_SENT, now_ns, self._decoy_stream, detail=detail)
+        return self._loads.event(Kind.REQUEST_SENT, now_ns, stream_id, detail=detail)
 
     def _reset_decoy(self, stream_id: int, now_ns: int) -> Event:
         self._connection.reset_stream(stream_id, ErrorCodes.CANCEL)
-        self._decoy_stream = None
         return self._loads.event(Kind.DISTURBED, now_ns, stream_id, detail="RST_STREAM (CANCEL)")
 
     def _send(self, request: Request, place: Position | None) -> int:
@@ -245,6 +251,8 @@ class Http2Engine:
             )
         else:
             self._connection.send_headers(stream_id, headers, end_stream=True)
+        if cue and cue.at_once is not None:
+            self._frames += priority_update(stream_id, cue.at_once)
         return stream_id
 
     def _prioritize(self, stream_id: int, place: Position) -> None:
@@ -285,8 +293,8 @@ class Http2Engine:
         return events
 
     def _react(self, event: H2Event, now_ns: int, record: Record | None) -> list[Event]:
-        if self._decoy_stream is not None and getattr(event, "stream_id", None) == self._decoy_stream:
-            self._decoy_begun = True
+        if (decoy := getattr(event, "stream_id", None)) in self._decoys:
+            self._decoys[decoy] = True
             if isinstance(event, StreamEnded | StreamReset):
                 raise LoadFailed("the response that the client is to reset ended before it could be reset")
             return []

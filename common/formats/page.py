@@ -51,14 +51,16 @@ class Cue:
 
     field: the value of the header field `priority`, as it is; empty for no field. early: the value of a PRIORITY_UPDATE
     frame that the client sends before the request, and for the first such resource that waits for the load's first one,
-    while that one's stream is open; None for no frame. updates: the values of PRIORITY_UPDATE frames
-    that it sends when all responses have begun. request_step, window_step: the step of the probe in which it makes the
+    while that one's stream is open; None for no frame. at_once: that of a frame that it sends right after the request,
+    before the response can begin; None for no frame. updates: the values of PRIORITY_UPDATE frames that it sends when
+    all responses have begun. request_step, window_step: the step of the probe in which it makes the
     request, and in which it opens the stream's window. answer: the value of the field `priority` of the origin's
     response, and more: that of a second line of the field; None for none.
     """
 
     field: str = ""
     early: str | None = None
+    at_once: str | None = None
     updates: tuple[str, ...] = ()
     request_step: int = 0
     window_step: int = 0
@@ -69,7 +71,7 @@ class Cue:
     def text(self) -> str:
         """The last text that states the priority: that of a PRIORITY_UPDATE, or the joined lines of the field."""
         field = self.field if self.more is None else f"{self.field}, {self.more}"
-        return [field, *([] if self.early is None else [self.early]), *self.updates][-1]
+        return [field, *(each for each in (self.early, self.at_once) if each is not None), *self.updates][-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +264,7 @@ class Page:
             for name in ("header_bytes", "cue"):
                 if not resource[name]:
                     del resource[name]
-            for name in ("answer", "more"):
+            for name in ("answer", "more", "at_once"):
                 if "cue" in resource and resource["cue"][name] is None:
                     del resource["cue"][name]
         return document

@@ -112,6 +112,7 @@ _STEP = Annotated[int, Meta(ge=0, le=100, description="0 to 100")]
 class _Cue(Struct, forbid_unknown_fields=True, kw_only=True):
     field: _FIELD = ""
     early: _FIELD | None = None
+    at_once: _FIELD | None = None
     updates: tuple[_FIELD, ...] = ()
     request_step: _STEP = 0
     window_step: _STEP = 0

@@ -57,8 +57,12 @@ class Several(StrEnum):
     """The server sent nothing, though it could."""
     BROKEN = "broken off"
     """The server ended the connection or a stream."""
+    UNFINISHED = "unfinished"
+    """A stream never ended."""
     ENDS_LATE = "ends late"
     """A stream ended long after its last byte."""
+    PASSED_OVER = "passed over"
+    """Only streams of the same urgency as a blocked one, without it, did not get what they asked for."""
     REOPENED = "as opened"
     """Streams of one urgency came in the order in which their windows were opened."""
 
@@ -191,10 +195,12 @@ _LEVELS: Mistakes = {
         Priority(-2, incremental=True): Fault.INCREMENTAL_FIRST,
         Priority(2, incremental=True): Fault.COARSE,
         Priority(3, incremental=True): Fault.URGENCY_WITHOUT_I,
+        Priority(6, incremental=True): Fault.INVERTS_INCREMENTAL,
         Priority(8, incremental=True): Fault.INCREMENTAL_LAST,
     },
     "later": {
         Priority(-2, incremental=True): Fault.INCREMENTAL_FIRST,
+        Priority(2, incremental=True): Fault.INVERTS_INCREMENTAL,
         Priority(-1, incremental=True): Fault.INCREMENTAL_FIRST,
         Priority(1, incremental=True): Fault.SHARES_INCREMENTAL,
         Priority(3, incremental=True): Fault.URGENCY_WITHOUT_I,
@@ -235,7 +241,13 @@ KINDS: Mapping[str, Kind] = {
         pages=(_NEAR,),
         disturbance=Disturbance.RESET,
         basics=("urgency", "levels", "patience"),
-        faults=_of_order({**_always(Fault.LOST_BY_RESET)["strict"], Several.BROKEN: Fault.BREAKS_AT_RESET}),
+        faults=_of_order(
+            {
+                **_always(Fault.LOST_BY_RESET)["strict"],
+                Several.BROKEN: Fault.BREAKS_AT_RESET,
+                Several.UNFINISHED: Fault.LOSES_STREAM,
+            }
+        ),
     ),
     # The order holds while another connection asks for the opposite order with the same stream numbers.
     "connections": Kind(
@@ -260,7 +272,7 @@ KINDS: Mapping[str, Kind] = {
         all_shared=Fault.SHARES_EQUALS,
         all_turned=Fault.LAST_FIRST,
     ),
-    # Four incremental streams of one urgency get equal parts.
+    # Incremental streams of one urgency get equal parts, and do not wait for one whose window is closed.
     "fair": _several(
         "fair",
         Fault.UNFAIR,
@@ -268,10 +280,15 @@ KINDS: Mapping[str, Kind] = {
         must="even",
         keys={"tolerance": 0.2},
         rule=f"{_SHOULD}, and not that the parts are equal",
+        stalled=Fault.WAITS_FOR_BLOCKED,
     ),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
     "blocked": _several(
-        "blocked", Fault.FORGETS_BLOCKED, basics=("urgency", "patience", "late"), stalled=Fault.WAITS_FOR_BLOCKED
+        "blocked",
+        Fault.FORGETS_BLOCKED,
+        basics=("urgency", "patience", "late"),
+        stalled=Fault.WAITS_FOR_BLOCKED,
+        passed_over=Fault.SKIPS_LEVEL,
     ),
     # Less urgent streams wait, however long, whatever their size, and whenever they were requested.
     "patience": _several(
@@ -291,6 +308,7 @@ KINDS: Mapping[str, Kind] = {
         mistakes={
             "early": {_USUAL: Fault.EARLY_UPDATE},
             "over": {Priority(1): Fault.EARLY_UPDATE},
+            "at-once": {Priority(6): Fault.UPDATE_AT_ONCE},
             "twice": {Priority(7): Fault.SECOND_UPDATE, Priority(1): Fault.FORGETS_UPDATES},
             "replaced": {Priority(0, incremental=True): Fault.MERGES_UPDATES},
             **{key: {Priority(6): Fault.URGENCY_UPDATES} for key in ("on", "on2")},
@@ -315,6 +333,7 @@ KINDS: Mapping[str, Kind] = {
             "tight": {Priority(3, incremental=True): Fault.NO_SPACE, _USUAL: Fault.NO_SPACE},
             "unknown": {_USUAL: Fault.UNKNOWN_PARAMETER},
             "junk": {Priority(1): Fault.MALFORMED},
+            "upper": {Priority(1): Fault.MALFORMED},
             "two": {_USUAL: Fault.ITS_PARAMETERS},
             **{key: {Priority(6, incremental=True): Fault.FALSE_IS_TRUE} for key in ("no", "no2")},
             **{key: {Priority(5, incremental=True): Fault.NUMBER_IS_TRUE} for key in ("number", "number2")},
@@ -328,13 +347,16 @@ KINDS: Mapping[str, Kind] = {
         Fault.LATER_REQUESTS,
         basics=("urgency", "patience", "levels"),
         broken=Fault.BREAKS_AT_UPDATE,
-        mistakes={"none": {Priority(0): Fault.STALE, Priority(7): Fault.STALE}},
+        mistakes={
+            "none": {Priority(0): Fault.STALE, Priority(7): Fault.STALE},
+            "one": {Priority(7): Fault.WRONG_STREAM},
+        },
     ),
     # The priorities of the origin's responses count, where they state one.
     "response": _several(
         "response",
         Fault.MISREADS_RESPONSE,
-        basics=("urgency", "levels", "incremental"),
+        basics=("urgency", "levels", "incremental", "fair"),
         in_lab=True,
         rule="RFC 9218, 8, leaves this to the intermediary",
         mistakes={

@@ -57,6 +57,7 @@ class Fault(StrEnum):
     REQUEUES = "moves a stream back when its window opens", "streams of one urgency come as their windows were opened"
     UNORDERED = "keeps no order among several streams", "the order is right for two streams, and wrong for several"
     LOST_BY_RESET = "loses the priority after a RST_STREAM", "the order is right until the client resets a stream"
+    LOSES_STREAM = "loses a stream at the RST_STREAM of another", "a stream that was not reset is never sent to its end"
     BREAKS_AT_RESET = "breaks off at a RST_STREAM", "the connection ends when the client resets a stream"
     MIXES_CONNECTIONS = "mixes up connections", "priorities of another connection count"
     ONLY_FIRST_LOAD = (
@@ -74,9 +75,18 @@ class Fault(StrEnum):
     INCREMENTAL_LAST = "sends incremental streams last", "a less urgent stream without incremental comes before them"
     INCREMENTAL_FIRST = "sends incremental streams first", "they come before a more urgent stream without incremental"
     URGENCY_WITHOUT_I = "ignores the urgency of incremental streams", "streams with i are sent as those of urgency 3"
+    INVERTS_INCREMENTAL = "inverts among incremental streams", "those of a smaller urgency come later, and only those"
     SHARES_INCREMENTAL = "shares among all incremental streams", "those of different urgencies share the window"
     PARTLY = "keeps the order in part", "two streams do not come in the order of their urgencies, and most of many do"
     EARLY_UPDATE = "forgets updates before the request", "a PRIORITY_UPDATE that comes before its request has no effect"
+    WRONG_STREAM = (
+        "applies an update to another stream",
+        "a PRIORITY_UPDATE of a stream that has ended changes one that is open",
+    )
+    UPDATE_AT_ONCE = (
+        "forgets updates before the response",
+        "a PRIORITY_UPDATE between a request and its response has no effect",
+    )
     SECOND_UPDATE = "takes only the first update", "a second PRIORITY_UPDATE of a stream has no effect"
     MERGES_UPDATES = (
         "merges updates",
@@ -105,7 +115,11 @@ class Fault(StrEnum):
     MISREADS_RESPONSE = "misreads the response's priority", "the order is wrong where the origin has given a priority"
     WAITS_FOR_BLOCKED = (
         "waits for a blocked stream",
-        "other streams get nothing while the window of the most urgent one is closed",
+        "other streams get nothing while the window of one that comes before them, or shares with them, is closed",
+    )
+    SKIPS_LEVEL = (
+        "passes over the urgency of a blocked stream",
+        "while a stream's window is closed, others of its urgency get nothing",
     )
     FORGETS_BLOCKED = "forgets a blocked stream", "a stream does not come first when its window opens again"
     SHARES_EQUALS = (

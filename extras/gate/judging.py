@@ -14,7 +14,7 @@ Rules:
    a server that ends the connection or a stream at unusual signals, and not in a basic check.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -35,6 +35,7 @@ from priolab.analysis.judgement.sequence import (
 )
 from priolab.analysis.judgement.thresholds import STALLED_STEPS
 from priolab.analysis.loads.probe import Probe
+from priolab.client.transport import OVERDUE
 from priolab.common.formats.events import Event, Kind
 from priolab.experiments.commands.target import is_refused
 from priolab.experiments.scenario.stimuli import asked_by
@@ -44,7 +45,15 @@ from priolab.extras.gate.faults import Fault
 from priolab.extras.gate.others import BASIC, Others, basic_of, turns
 from priolab.extras.gate.seen import Seen, Trials
 
-_ARRIVAL = "arrival"
+_ARRIVAL, _LEVELS = "arrival", "levels"
+_OF_LEVELS = {Fault.BITS, Fault.COARSE, Fault.WRONG_DEFAULT}
+"""The faults that the check `levels` would show."""
+
+_READ_IN = (_LEVELS, "parameters", "updates", "used")
+"""The checks whose faults are in how a server reads priorities."""
+
+_GENERAL = {Fault.MISREADS_UPDATES, Fault.MISREADS_PARAMETERS, Fault.MISREADS_RESPONSE}
+"""The faults that say no more than where priorities are misread."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +124,26 @@ def judged(checks: Sequence[Check], seen: Trials, *, unmade: str | None = None) 
             found[check.name] = _found(check, seen, checks, basics, unmade)
         return found[check.name]
 
-    return tuple(map(finding, checks))
+    return tuple(_without_explained([*map(finding, checks)]))
+
+
+def _without_explained(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yields the findings, without the faults that a fault of another check explains."""
+    for each in findings:
+        cause = next((other for other in findings if each.faults and set(each.faults) <= _explained(other)), None)
+        if cause is None:
+            yield each
+            continue
+        reason = f"{each.reason}; this may follow from the fault of the check {cause.check.kind}"
+        yield replace(each, reason=reason, faults=(), frames=(), follows=cause.check.name)
+
+
+def _explained(finding: Finding) -> set[Fault]:
+    """Returns the faults of other checks that a finding's faults explain."""
+    if Fault.SKIPS_LEVEL in finding.faults:
+        return {Fault.STARVES}
+    is_precise = bool(finding.faults) and not _GENERAL & set(finding.faults)
+    return _GENERAL if is_precise and finding.check.kind in _READ_IN else set()
 
 
 def _found(
@@ -183,7 +211,7 @@ def _judged(check: Check, made: Sequence[Seen], others: Others, hold: Collection
             reason = f"{size_bytes:,} bytes of other streams came between the last byte and END_STREAM; {reason}"
         answer = _Answer(word=answered, reason=reason, shown=made[0], load=reply.load)
     elif check.row.question is Question.SEVERAL:
-        answer = _several(check, made[0], in_turn=_ARRIVAL in hold)
+        answer = _several(check, made[0], hold)
     else:
         probes = [each.probe for each in made if each.probe is not None]
         if len(probes) < len(made):
@@ -217,7 +245,7 @@ def _fault_of(check: Check, answer: _Answer, others: Others, hold: Collection[st
         return Fault.BUFFERS
     levels = others.levels
     unasked = levels is not None and ignores_urgency(levels.competition, priorities_of(levels.page))
-    if check.kind == "levels" and unasked and others.keep_late:
+    if check.kind == "levels" and unasked and others.overtake:
         return Fault.AFTER_WINDOW
     if check.row.offenders and levels is not None:
         is_right = not levels.competition.wrong(priorities_of(levels.page), Relation.ANY)
@@ -234,7 +262,7 @@ def _fault_of(check: Check, answer: _Answer, others: Others, hold: Collection[st
         if fault is Fault.IGNORES_URGENCY and wrong < _HALF:
             goes_on = len({_less_urgent(pair, asked) for pair in pairs}) == 1 and others.wait_for_begun
             return Fault.NO_PREEMPTION if answer.by_id and (not wrong or goes_on) else Fault.PARTLY
-    if fault is Fault.IGNORES_URGENCY and others.keep_late:
+    if fault is Fault.IGNORES_URGENCY and others.overtake:
         return Fault.AFTER_WINDOW
     if fault is Fault.IGNORES_URGENCY and answer.by_id and others.have_one_priority:
         return Fault.FIRST_FOR_ALL
@@ -272,6 +300,9 @@ def _failed(check: Check, failed: Seen, hold: Collection[str]) -> Finding:
     broken = check.row.faults[check.must].get(Several.BROKEN)
     if broken and hold and is_refused(str(failed.failure)):
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=(broken,), frames=frames)
+    lost = check.row.faults[check.must].get(Several.UNFINISHED)
+    if lost and hold and OVERDUE in str(failed.failure):
+        return Finding(check=check, passed=False, reason=str(failed.failure), faults=(lost,), frames=frames)
     if (is_load and is_starved(failed.events, failed.page)) or _is_stalled(failed.events):
         faults = (Fault.STARVES,)
         return Finding(check=check, passed=False, reason=str(failed.failure), faults=faults, frames=frames)
@@ -308,13 +339,13 @@ _FEW_TURNS = 2
 """A server that shares the window changes streams more often: one that chooses late changes once."""
 
 
-def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
-    """Judges a probe of several streams.
+def _several(check: Check, seen: Seen, hold: Collection[str]) -> _Answer:
+    """Judges a probe of several streams. hold: the kinds of basic checks that hold.
 
-    in_turn: True if the server is known to serve streams of one urgency in the order of their requests. If it does not,
-    their order says nothing of how it reads priorities.
+    If the server does not serve streams of one urgency in the order of their requests, their order says nothing of how
+    it reads priorities.
     """
-    competition, row = seen.competition, check.row
+    competition, row, in_turn = seen.competition, check.row, _ARRIVAL in hold
     asked = priorities_of(seen.page)
     ties = Relation.ANY if row.ties is Relation.IN_TURN and not in_turn else row.ties
     tolerance = getattr(check, "tolerance", None)
@@ -327,6 +358,8 @@ def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
     if not wrong:
         return _Answer(word=Several.IN_ORDER, reason=f"{len(asked)} streams in order", shown=seen)
     found = _mistakes(competition, asked, row, seen, in_turn=in_turn or row.ties is Relation.FIRST)
+    if _LEVELS in hold and found <= _OF_LEVELS:
+        found = set()
     if offended:
         early = {_less_urgent(pair, asked) for pair in offended}
         found |= {
@@ -335,7 +368,7 @@ def _several(check: Check, seen: Seen, *, in_turn: bool) -> _Answer:
     told = "; ".join(_pair(pair, competition.share(pair), asked, seen, ties) for pair in wrong[:_PAIRS_TOLD])
     more = f"; and {len(wrong) - _PAIRS_TOLD} more pairs of streams" if len(wrong) > _PAIRS_TOLD else ""
     return _Answer(
-        word=_word(wrong, competition, asked, ties),
+        word=_word(wrong, competition, asked, ties, blocked=_blocked(seen)),
         reason=f"{told}{more}",
         shown=seen,
         faults=tuple(fault for fault in Fault if fault in found),
@@ -387,10 +420,30 @@ _MOST_LATE_BYTES = 131_072
 response has ended, lets some 50 KiB pass."""
 
 _PAIRS_TOLD = 2
+_ONE_FIRST = (Relation.FIRST, Relation.SECOND)
 
 
-def _word(wrong: Sequence[Pair], competition: Competition, asked: Mapping[str, Priority], ties: Relation) -> Several:
+def _blocked(seen: Seen) -> set[str]:
+    return {each.name for each in seen.page.contents if each.cue and each.cue.window_step}
+
+
+def _word(
+    wrong: Sequence[Pair],
+    competition: Competition,
+    asked: Mapping[str, Priority],
+    ties: Relation,
+    *,
+    blocked: Collection[str],
+) -> Several:
+    """Returns what several streams did. blocked: the streams whose windows were opened late."""
     right = {pair: expected(pair, asked, ties) for pair in wrong}
+    first = {pair[0] if each is Relation.FIRST else pair[1] for pair, each in right.items() if each in _ONE_FIRST}
+    if (
+        first
+        and not first & {*blocked}
+        and {asked[each].urgency for each in first} <= {asked[each].urgency for each in blocked}
+    ):
+        return Several.PASSED_OVER
     if ties is Relation.FIRST and competition.as_opened(asked):
         return Several.REOPENED
     if all(Relation.SHARED.fits(competition.share(pair)) for pair in wrong) and Relation.SHARED not in right.values():
@@ -414,8 +467,10 @@ def _pair(pair: Pair, share: float, asked: Mapping[str, Priority], seen: Seen, t
 def _named(name: str, seen: Seen) -> str:
     """Returns the number of a stream and what the client said of its priority."""
     own = [event for event in seen.events if event.resource == name and event.kind in _SAID]
-    said = ", then ".join((event.detail or "no field").removeprefix("priority: ") for event in own)
-    return f"{own[0].stream_id} ({said})" if own else name
+    texts = [(event.detail or "no field").removeprefix("priority: ") for event in own]
+    if own and own[0].kind is Kind.PRIORITY_SENT:
+        texts[0] += " before the request"
+    return f"{own[0].stream_id} ({', then '.join(texts)})" if own else name
 
 
 _SAID = (Kind.REQUEST_SENT, Kind.PRIORITY_SENT)

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from priolab.analysis.judgement.late import Late, late_reply
 from priolab.analysis.judgement.order import Sharing, sharing
-from priolab.analysis.judgement.sequence import Relation, priorities_of
+from priolab.analysis.judgement.sequence import Relation, expected, priorities_of
 from priolab.analysis.loads.probe import Probe
 from priolab.client.dialects import Part
 from priolab.extras.gate.checks import Check, Question
@@ -51,10 +50,18 @@ class Others:
         return self._observed("levels")
 
     @property
-    def keep_late(self) -> bool:
-        """True if an urgent response that was late came first in page loads, in which windows are open."""
-        late = self._observed("late")
-        return late is not None and bool(late.loads) and late_reply(late.loads, is_read=True).word is Late.KEPT
+    def overtake(self) -> bool:
+        """True if a more urgent request that was late, so that its window was never closed, came first (`preemption`).
+
+        Streams with incremental show nothing: a server that ignores urgency may serve all others before them.
+        """
+        late = self._observed("preemption")
+        asked = {} if late is None else priorities_of(late.page)
+        return late is not None and any(
+            expected(pair, asked, Relation.ANY) is Relation.SECOND and Relation.SECOND.fits(share)
+            for pair, share in late.competition.shares.items()
+            if not any(asked[name].incremental for name in pair)
+        )
 
     @property
     def wait_for_begun(self) -> bool:

@@ -13,7 +13,7 @@ from priolab.experiments.scenario.pages import Parameters, page_of
 from tests.unit.client.pair import OK, Pair
 
 PAGE = page_of("pair", Parameters(size_bytes=300_000, script_delay_ns=0))
-DECOYED, FIRST, SECOND = 1, 3, 5
+DECOYED, FIRST, SECOND, LATER = 1, 3, 5, 7
 """The streams of a probe with a decoy."""
 
 
@@ -70,9 +70,9 @@ def test_another_connection_asks_for_the_opposite(priorities: Priorities, fields
 
 
 def test_the_decoy_is_as_urgent_as_the_favoured() -> None:
-    """The stream to be reset has the priority of the resource that is asked for first."""
-    (request,) = decoy_of(Disturbance.RESET).requests
-    assert (request.name, request.path, request.signals) == (DECOY, "/first?decoy", Signals(field="u=2"))
+    """The streams to be reset have the priority of the resource that is asked for first."""
+    for request in decoy_of(Disturbance.RESET).requests:
+        assert (request.name, request.path, request.signals) == (DECOY, "/first?decoy", Signals(field="u=2"))
     assert decoy_of(Disturbance.RESET, Priorities.NONE).requests[0].signals == Signals()
 
 
@@ -89,22 +89,26 @@ def test_the_origin_has_the_decoys() -> None:
 
 
 def test_the_reset_comes_before_the_window() -> None:
-    """The client resets the decoy when all responses have begun, and opens its window only then."""
+    """The client resets both decoys when all responses have begun, and opens its window only then."""
     pair = Pair(plan=plan_with(Disturbance.RESET))
     pair.begin_load()
-    assert [each.stream_id for each in pair.requests()] == [DECOYED, FIRST, SECOND]
-    for stream in (FIRST, SECOND):
+    assert [each.stream_id for each in pair.requests()] == [DECOYED, FIRST, SECOND, LATER]
+    for stream in (FIRST, SECOND, DECOYED):
         pair.server.send_headers(stream, OK)
         pair.down()
     pair.quiet()
     assert not [event for event in pair.events if event.kind in ("disturbed", "window-opened")]
-    pair.server.send_headers(DECOYED, OK)
-    pair.server.send_data(DECOYED, b"x" * 100)
+    pair.server.send_headers(LATER, OK)
+    pair.server.send_data(LATER, b"x" * 100)
     pair.down()
     pair.quiet()
-    (reset,) = [event for event in pair.at_server if isinstance(event, StreamReset)]
-    assert (reset.stream_id, reset.error_code) == (DECOYED, ErrorCodes.CANCEL)
-    assert [(each.stream_id, each.resource) for each in pair.events if each.kind == "disturbed"] == [(DECOYED, DECOY)]
+    resets = [event for event in pair.at_server if isinstance(event, StreamReset)]
+    assert [(each.stream_id, each.error_code) for each in resets] == [
+        (DECOYED, ErrorCodes.CANCEL),
+        (LATER, ErrorCodes.CANCEL),
+    ]
+    disturbed = [(each.stream_id, each.resource) for each in pair.events if each.kind == "disturbed"]
+    assert disturbed == [(DECOYED, DECOY), (LATER, DECOY)]
     pair.quiet()
     assert [event.stream_id for event in pair.events if event.kind == "window-opened"] == [FIRST]
     assert pair.engine.unfinished == ["first", "second"]

@@ -90,23 +90,25 @@ def test_the_end(leave: bool) -> None:  # noqa: FBT001
 
 
 def test_an_update_before_its_request() -> None:
-    """The frame of PRIORITY_UPDATE comes before the HEADERS of its stream, and an event tells of it."""
-    plan = plan_of(page(Cue(early="u=5"), Cue(request_step=1)), dialect=HEADER, steps=STEPS)
+    """A PRIORITY_UPDATE comes before the HEADERS of its stream, or after all HEADERS, and an event tells of it."""
+    plan = plan_of(page(Cue(early="u=5"), Cue(at_once="u=1"), Cue(request_step=1)), dialect=HEADER, steps=STEPS)
     engine = Http2Engine(plan)
     engine.data_to_send()
     events = engine.begin_load(0)
     said = [(event.kind, event.resource, event.detail) for event in events if event.resource]
     assert said == [
         ("request-sent", "plug", "priority: u=7"),
-        ("request-sent", "a", None),
         ("priority-sent", "a", "priority: u=5"),
+        ("request-sent", "a", None),
+        ("request-sent", "b", None),
+        ("priority-sent", "b", "priority: u=1"),
     ]
     sent = engine.data_to_send()
     kinds = []
     while sent:
         kinds.append((sent[3], int.from_bytes(sent[5:9])))
         sent = sent[9 + int.from_bytes(sent[:3]) :]
-    assert kinds == [(1, 1), (0x10, 0), (1, 3)]
+    assert kinds == [(1, 1), (0x10, 0), (1, 3), (1, 5), (0x10, 0)]
 
 
 def test_an_update_while_another_stream_is_open() -> None:

@@ -80,6 +80,13 @@ NAMES: Mapping[Fault, Named] = {
     Fault.PARTS_COUNT: Named.NO_INTEGER,
     Fault.NO_FIELD_SHARES: Named.NO_FIELD_SHARES,
     Fault.SHORTEST_FIRST: Named.NO_ARRIVAL,
+    Fault.UPPERCASE: Named.MALFORMED,
+    Fault.NEWEST: Named.WRONG_STREAM,
+    Fault.BEFORE_RESPONSE: Named.UPDATE_AT_ONCE,
+    Fault.RESET_HEAD: Named.LOSES_STREAM,
+    Fault.RING_WAITS: Named.WAITS_FOR_BLOCKED,
+    Fault.SKIPS_LEVEL: Named.SKIPS_LEVEL,
+    Fault.INVERTS_INCREMENTAL: Named.INVERTS_INCREMENTAL,
 }
 """The name under which the gate must report each planted fault."""
 
@@ -89,34 +96,38 @@ ALL: tuple[Check, ...] = (*read_expectations(DEFAULT).check, Check(kind="respons
 
 _BASIC = ("urgency", "incremental")
 _KINDS: Mapping[str, tuple[Fault, ...]] = {
-    "late": (
-        *(Fault.STARVES, Fault.BUFFERS, Fault.HEADERS_LAST, Fault.ONLY_FIRST_LOAD, Fault.AFTER_WINDOW),
-        *(Fault.ENDS_LATE,),
-    ),
+    "late": (*(Fault.STARVES, Fault.BUFFERS, Fault.HEADERS_LAST, Fault.ONLY_FIRST_LOAD, Fault.ENDS_LATE),),
+    "preemption": (Fault.AFTER_WINDOW,),
     "update": (Fault.FORGETS_UPDATES,),
-    "reset": (Fault.LOST_BY_RESET, Fault.BREAKS_AT_RESET),
+    "reset": (Fault.LOST_BY_RESET, Fault.BREAKS_AT_RESET, Fault.RESET_HEAD),
     "connections": (Fault.MIXES_CONNECTIONS, Fault.FIRST_CONNECTION),
     "levels": (
         *(Fault.ZERO_IS_DEFAULT, Fault.SEVEN_IS_DEFAULT, Fault.DEFAULT_IS_ZERO, Fault.DEFAULT_IS_SEVEN),
         *(Fault.DEFAULT_IS_FOUR, Fault.THREE_LEVELS, Fault.NO_PREEMPTION, Fault.INCREMENTAL_LAST),
-        *(Fault.BITS, Fault.FOUR, Fault.FOUR_LEVELS, Fault.SEVEN_IS_SIX),
+        *(Fault.BITS, Fault.FOUR, Fault.FOUR_LEVELS, Fault.SEVEN_IS_SIX, Fault.INVERTS_INCREMENTAL),
     ),
-    "updates": (Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES, Fault.FIELD_FIRST),
+    "updates": (
+        Fault.EARLY_UPDATE,
+        Fault.SECOND_UPDATE,
+        Fault.MERGES_UPDATES,
+        Fault.FIELD_FIRST,
+        Fault.BEFORE_RESPONSE,
+    ),
     "parameters": (
         *(Fault.CLAMPS, Fault.NO_NUMBER, Fault.UNKNOWN_PARAMETER, Fault.LENIENT, Fault.ITS_PARAMETERS),
         *(Fault.NO_SPACE, Fault.FALSE_IS_TRUE, Fault.NUMBER_IS_TRUE, Fault.BREAKS_OFF),
         *(Fault.ONE_LINE, Fault.TEXT, Fault.TRUE_IS_FALSE, Fault.FIRST_OF_KEY),
-        *(Fault.TEN_IS_ONE, Fault.PARTS_COUNT),
+        *(Fault.TEN_IS_ONE, Fault.PARTS_COUNT, Fault.UPPERCASE),
     ),
-    "blocked": (Fault.WAITS_FOR_BLOCKED, Fault.FORGETS_BLOCKED),
+    "blocked": (Fault.WAITS_FOR_BLOCKED, Fault.FORGETS_BLOCKED, Fault.SKIPS_LEVEL),
     "arrival": (
         *(Fault.SHARES_EQUALS, Fault.LAST_FIRST, Fault.REQUEUES),
         *(Fault.NO_FIELD_SHARES, Fault.SHORTEST_FIRST),
     ),
     "patience": (Fault.AGES, Fault.SMALL_FIRST),
-    "fair": (Fault.UNFAIR,),
+    "fair": (Fault.UNFAIR, Fault.RING_WAITS),
     "many": (Fault.FEW_STREAMS,),
-    "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED, Fault.STALE),
+    "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED, Fault.STALE, Fault.NEWEST),
     "response": (Fault.IGNORES_RESPONSE, Fault.REPLACES_BY_RESPONSE),
 }
 _OWN: Mapping[Fault, str] = {fault: kind for kind, faults in _KINDS.items() for fault in faults}
@@ -128,8 +139,12 @@ def all_checks(_: Fault) -> tuple[Check, ...]:
     return ALL
 
 
+_SHOWN_BY_ALL = (Fault.NONE, Fault.IGNORES_URGENCY, Fault.LATER_REQUESTS, Fault.AFTER_WINDOW)
+"""The sound front, and faults to which several checks gave names of their own."""
+
+
 def few_checks(fault: Fault) -> tuple[Check, ...]:
-    """Return the checks that the name of a fault depends on, and all checks for the sound front."""
+    """Return the checks that the name of a fault depends on, and all checks for the sound front and some faults."""
     kinds = [*_BASIC, _OWN.get(fault, _BASIC[0])]
     for kind in kinds:
         kinds += (
@@ -137,7 +152,7 @@ def few_checks(fault: Fault) -> tuple[Check, ...]:
             for each in (*KINDS[kind].basics, *(["arrival"] if KINDS[kind].mistakes or KINDS[kind].wholes else []))
             if each not in kinds
         )
-    return tuple(each for each in ALL if fault is Fault.NONE or each.kind in kinds)
+    return tuple(each for each in ALL if fault in _SHOWN_BY_ALL or each.kind in kinds)
 
 
 def gates(

@@ -127,6 +127,19 @@ class Fault(StrEnum):
     """A request without the field is incremental."""
     SHORTEST_FIRST = "shortest-first"
     """Of streams of one urgency the shortest comes first."""
+    UPPERCASE = "uppercase"
+    """`U=1` is read as `u=1`."""
+    NEWEST = "newest"
+    """An update of a stream that has ended counts for the newest one."""
+    BEFORE_RESPONSE = "before-response"
+    """A PRIORITY_UPDATE between a request and its response is dropped."""
+    RESET_HEAD = "reset-head"
+    """A RST_STREAM takes the first stream of its urgency out of the queue, whichever it is."""
+    RING_WAITS = "ring-waits"
+    """Incremental streams wait if the next one of them has no window."""
+    SKIPS_LEVEL = "skips-level"
+    """Streams of the urgency of a blocked stream are passed over."""
+    INVERTS_INCREMENTAL = "inverts-incremental"
     BUFFERS_LITTLE = "buffers-little"
     """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
@@ -146,6 +159,7 @@ class Priority:
 
         base: the priority that has the values of what is not stated. Raises ValueError for what breaks the front.
         """
+        text = text.lower() if fault is Fault.UPPERCASE else text
         usual = base or cls(_DEFAULTS.get(fault, _USUAL_URGENCY))
         members = (
             [_MEMBER.fullmatch(each) for each in text.split(", " if fault is Fault.NO_SPACE else ",")] if text else []
@@ -220,6 +234,7 @@ class Scheduler:
     _run: int = 0
     sizes: dict[int, int] = field(default_factory=dict)
     ending: set[int] = field(default_factory=set)
+    _gone: set[int] = field(default_factory=set)
 
     @property
     def _table(self) -> dict[int, Priority]:
@@ -229,10 +244,8 @@ class Scheduler:
         """Notes a request. text: the value of its header field `priority`. Raises ValueError, as Priority.of."""
         self.window_opened(stream_id)
         self._texts[stream_id] = text or "u=3"
-        if self.fault is Fault.STALE and text is None:
-            self._table[stream_id] = self._last
-        if self.fault is Fault.NO_FIELD_SHARES and text is None:
-            self._table[stream_id] = Priority(incremental=True)
+        if self.fault in (Fault.STALE, Fault.NO_FIELD_SHARES) and text is None and stream_id not in self._changed:
+            self._table[stream_id] = self._last if self.fault is Fault.STALE else Priority(incremental=True)
         self._counts[stream_id] = min((self._counts[each] for each in self._open), default=0)
         self._open.add(stream_id)
         self._had_company = self._had_company or len(self._open) > 1
@@ -254,6 +267,7 @@ class Scheduler:
     def answered(self, stream_id: int, text: str) -> None:
         """Notes the value of the field `priority` of a response. What it leaves out keeps the client's value."""
         if self.fault is not Fault.IGNORES_RESPONSE:
+            self._texts[stream_id] = text
             base = None if self.fault is Fault.REPLACES_BY_RESPONSE else self._table.get(stream_id)
             self._table[stream_id] = Priority.of(text, self.fault, base)
 
@@ -266,6 +280,10 @@ class Scheduler:
         if stream_id not in self._open and stream_id <= max(self._open, default=0):  # it has ended
             if self.fault is Fault.BREAKS_AT_ENDED:
                 raise ValueError(stream_id)
+            if self.fault is not Fault.NEWEST:
+                return
+            stream_id = max(self._open)
+        if self.fault is Fault.BEFORE_RESPONSE and stream_id in self._open and stream_id not in self.sizes:
             return
         self._changed.add(stream_id)
         self._texts[stream_id] = text
@@ -278,6 +296,8 @@ class Scheduler:
             raise ValueError(stream_id)
         if self.fault is Fault.LOST_BY_RESET:
             self._own.clear()
+        if self.fault is Fault.RESET_HEAD:
+            self._gone.add(min(self._most_urgent([stream_id, *self._same(stream_id)])))
         self.closed(stream_id)
 
     def closed(self, stream_id: int) -> None:
@@ -295,6 +315,10 @@ class Scheduler:
         """
         if self.fault is Fault.BY_STREAM_ID:
             return min(ready, default=None)
+        if self.fault is Fault.SKIPS_LEVEL:
+            ready = [each for each in ready if self._urgency(each) not in map(self._urgency, blocked)]
+        if self.fault is Fault.RESET_HEAD:
+            ready = [each for each in ready if each not in self._gone]
         if self.fault is Fault.NO_PREEMPTION and self._current in ready:
             return self._current
         if self.fault is Fault.BY_WEIGHT and ready:
@@ -320,7 +344,13 @@ class Scheduler:
             return max(one_by_one) if self.fault is Fault.LAST_FIRST else min(one_by_one)
         if self.fault is Fault.UNFAIR and self._turn % 4:
             return min(candidates)
-        return min(candidates, key=lambda each: (self._served.get(each, 0), each))
+        if self.fault is Fault.RING_WAITS:
+            candidates += (each for each in blocked if each in self._same(candidates[0]) and self._is_incremental(each))
+        first = min(candidates, key=lambda each: (self._served.get(each, 0), each))
+        return first if first in ready else None
+
+    def _same(self, stream_id: int) -> list[int]:
+        return [each for each in self._open if self._urgency(each) == self._urgency(stream_id)]
 
     def served(self, stream_id: int, blocked: Collection[int] = ()) -> None:
         """Notes that a frame of the stream was chosen, so that other incremental streams have their turn."""
@@ -353,6 +383,8 @@ class Scheduler:
             return -1
         if self.fault is Fault.INCREMENTAL_LAST and self._is_incremental(stream_id):
             return _LAST
+        if self.fault is Fault.INVERTS_INCREMENTAL and self._is_incremental(stream_id):
+            return 7 - found
         return -found if self.fault is Fault.INVERTS else found
 
     def _is_incremental(self, stream_id: int) -> bool:

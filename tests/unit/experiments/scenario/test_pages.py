@@ -135,8 +135,8 @@ def test_what_is_said(tmp_path: Path) -> None:
         '[[resource]]\nname = "x"\ntype = "text/css"\npath = "/y/z.css"\nsize = "SIZE"\ndelay = "JS_DELAY"\n'
         'important = true\nurgency = 1\nincremental = true\nweight = 7\ndepends_on = "s"\nafter = "p"\nwait = "50ms"\n'
         'headers = "120ms"\nheader_bytes = 3072\nfetchpriority = "low"\n'
-        'cue = { field = "u=9", early = "i", updates = ["u=1"], request_step = 2, window_step = 3,'
-        ' answer = "u=2", more = "x" }\n'
+        'cue = { field = "u=9", early = "i", at_once = "u=0", updates = ["u=1"],'
+        ' request_step = 2, window_step = 3, answer = "u=2", more = "x" }\n'
         '[[resource]]\nname = "s"\ntype = "text/event-stream"\nsize = 9\n'
         'chunks = [{ at = "1s", bytes = 2 }, { at = "2s", bytes = 1, every = "3ms", count = 7 }]\n'
     )
@@ -163,6 +163,7 @@ def test_what_is_said(tmp_path: Path) -> None:
         "cue": {
             "field": "u=9",
             "early": "i",
+            "at_once": "u=0",
             "updates": ("u=1",),
             "request_step": 2,
             "window_step": 3,
