@@ -238,8 +238,8 @@ _KNOBS = (
         parse=one_or("none", Disturbance),
         allowed=f"{words_of(Disturbance)}, or none",
         meaning="with PLAN=probe, what happens before the client opens its window; reset: the client resets the"
-        " streams of two more requests, the first and the last; connection: the client makes the same requests on another"
-        " connection, with the opposite priorities",
+        " streams of two more requests, the first and the last; connection: the client makes the same requests on"
+        " another connection, with the opposite priorities",
     ),
     Knob(
         name="PRIORITY",

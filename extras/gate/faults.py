@@ -38,6 +38,10 @@ class Fault(StrEnum):
         "takes the first request's priority for all",
         "the order does not depend on urgency, and streams with i share only if the first request has i",
     )
+    FIRST_UNREAD = (
+        "ignores the first request's priority",
+        "the field of a request that comes while no stream is open has no effect",
+    )
     FIRST_REQUESTS = (
         "knows only the first priorities",
         "the first requests have their priorities, later ones the default",

@@ -52,6 +52,9 @@ _OF_LEVELS = {Fault.BITS, Fault.COARSE, Fault.WRONG_DEFAULT}
 _READ_IN = (_LEVELS, "parameters", "updates", "used")
 """The checks whose faults are in how a server reads priorities."""
 
+_EXPLAINED = {Fault.SKIPS_LEVEL: {Fault.STARVES}, Fault.FIRST_UNREAD: {Fault.MIXES_CONNECTIONS}}
+"""By fault those that other checks would name because of it."""
+
 _GENERAL = {Fault.MISREADS_UPDATES, Fault.MISREADS_PARAMETERS, Fault.MISREADS_RESPONSE}
 """The faults that say no more than where priorities are misread."""
 
@@ -140,8 +143,9 @@ def _without_explained(findings: Sequence[Finding]) -> Iterator[Finding]:
 
 def _explained(finding: Finding) -> set[Fault]:
     """Returns the faults of other checks that a finding's faults explain."""
-    if Fault.SKIPS_LEVEL in finding.faults:
-        return {Fault.STARVES}
+    for fault, explained in _EXPLAINED.items():
+        if fault in finding.faults:
+            return explained
     is_precise = bool(finding.faults) and not _GENERAL & set(finding.faults)
     return _GENERAL if is_precise and finding.check.kind in _READ_IN else set()
 
@@ -243,6 +247,8 @@ def _fault_of(check: Check, answer: _Answer, others: Others, hold: Collection[st
         return Fault.LATE_LAST if answer.shown.holds_bytes and answer.word == Late.LOST else None
     if fault is Fault.ONLY_FIRST_LOAD and answer.shown.chose_early and answer.shown.came_alone:
         return Fault.BUFFERS
+    if fault is Fault.IGNORES_INCREMENTAL and others.share_later:
+        return Fault.FIRST_UNREAD
     levels = others.levels
     unasked = levels is not None and ignores_urgency(levels.competition, priorities_of(levels.page))
     if check.kind == "levels" and unasked and others.overtake:

@@ -77,6 +77,17 @@ class Others:
         return any(each.probe and turns(each.probe).in_turn for each in found if each and not each.failure)
 
     @property
+    def share_later(self) -> bool:
+        """True if incremental streams share in the check `fair`, where all of them are requested beside another one."""
+        fair = self._observed("fair")
+        return (
+            fair is not None
+            and fair.competition.stalled is None
+            and bool(fair.competition.shares)
+            and not (fair.competition.wrong(priorities_of(fair.page), Relation.ANY))
+        )
+
+    @property
     def have_one_priority(self) -> bool:
         """True if incremental streams share, and come in the order of their requests if the first request has no i."""
         twins, fair = (self._observed(kind) for kind in ("incremental", "fair"))

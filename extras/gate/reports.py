@@ -5,6 +5,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from priolab.analysis.reports.markdown import Table
+from priolab.common.plural import counted
 from priolab.experiments.commands.printable import ended
 from priolab.extras.gate.judging import Finding, Result
 from priolab.extras.gate.seen import LOG
@@ -22,7 +23,7 @@ def verdict(result: Result) -> str:
     word = "pass" if result.passed else "FAIL"
     hold = f"{good} of {len(made)} checks hold" if made else "no check could be made"
     if made and all(each.error for each in made):
-        hold = "no check has a result"
+        hold = f"{counted(len(made), 'check')} without a result"
     return f"{word}: {result.target}: {hold}{beside}{faults} ({result.took_s:.0f} s)"
 
 

@@ -78,16 +78,20 @@ def carry_out(request: Request, checks: Iterable[Check], progress: Progress, kep
         progress.begun(run, folder)
 
     def ended(run: str, status: str, reason: str | None) -> None:
-        progress.ended(run, status, reason)
         name, role, trial = trials[run]
+        seen = None
         with contextlib.suppress(FolderError):  # the run left nothing
             kept[name, role] = seen = seen_in(load_run(folders[run]), trial, None)
-            if seen.failure and not seen.events and seen.failure.startswith(_THE_FRONT):
-                logs = (folders[run] / "front" / file for file in ("output.log", "error.log"))
-                said = first_complaint(logs)
-                reason = LOG.sub("", seen.failure) + (f"; it said: {said[0]}" if said else "")
-                kept[name, role] = replace(seen, failure=reason)
-                raise NotStarted(_STEP, reason)
+        if seen is None or not _is_missing(seen):
+            progress.ended(run, status, reason)
+            return
+        failure = LOG.sub("", str(seen.failure))  # the log is removed with the folder
+        progress.ended(run, status, failure)
+        said = first_complaint(folders[run] / "front" / file for file in ("output.log", "error.log"))
+        if said and said[0] not in failure:
+            failure += f"; it said: {said[0]}"
+        kept[name, role] = replace(seen, failure=failure)
+        raise NotStarted(_STEP, failure)
 
     path = run_experiment(request, replace(progress, begun=begun, ended=ended))
     made = {(name, role): f"{path}/{run}" for run, (name, role, _) in trials.items()}
@@ -95,6 +99,11 @@ def carry_out(request: Request, checks: Iterable[Check], progress: Progress, kep
         kept.update(seen_of(load_experiment(path), checks))
     else:
         kept.update({key: replace(each, folder=short(Path(made[key]))) for key, each in kept.items()})
+
+
+def _is_missing(seen: Seen) -> bool:
+    """Returns True if there was no server."""
+    return bool(seen.failure) and not seen.events and str(seen.failure).startswith(_THE_FRONT)
 
 
 def seen_of(experiment: Experiment, checks: Iterable[Check], *, prefix: str = "", repetition: int = 1) -> Trials:

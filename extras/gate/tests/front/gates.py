@@ -87,6 +87,7 @@ NAMES: Mapping[Fault, Named] = {
     Fault.RING_WAITS: Named.WAITS_FOR_BLOCKED,
     Fault.SKIPS_LEVEL: Named.SKIPS_LEVEL,
     Fault.INVERTS_INCREMENTAL: Named.INVERTS_INCREMENTAL,
+    Fault.IDLE_UNREAD: Named.FIRST_UNREAD,
 }
 """The name under which the gate must report each planted fault."""
 
@@ -125,7 +126,7 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
         *(Fault.NO_FIELD_SHARES, Fault.SHORTEST_FIRST),
     ),
     "patience": (Fault.AGES, Fault.SMALL_FIRST),
-    "fair": (Fault.UNFAIR, Fault.RING_WAITS),
+    "fair": (Fault.UNFAIR, Fault.RING_WAITS, Fault.IDLE_UNREAD),
     "many": (Fault.FEW_STREAMS,),
     "used": (Fault.LATER_REQUESTS, Fault.BREAKS_AT_ENDED, Fault.STALE, Fault.NEWEST),
     "response": (Fault.IGNORES_RESPONSE, Fault.REPLACES_BY_RESPONSE),

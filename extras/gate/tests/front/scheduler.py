@@ -140,6 +140,8 @@ class Fault(StrEnum):
     SKIPS_LEVEL = "skips-level"
     """Streams of the urgency of a blocked stream are passed over."""
     INVERTS_INCREMENTAL = "inverts-incremental"
+    IDLE_UNREAD = "idle-unread"
+    """The field of a request that comes while no stream is open does not count."""
     BUFFERS_LITTLE = "buffers-little"
     """128 KiB of frames are chosen ahead of the network. A gate without limits lets this pass."""
     DIES = "dies"
@@ -252,6 +254,8 @@ class Scheduler:
         if self.fault is Fault.ONLY_FIRST_LOAD and self._first_is_over:
             return
         if self.fault is Fault.LATER_REQUESTS and self._has_ended:
+            return
+        if self.fault is Fault.IDLE_UNREAD and len(self._open) == 1:
             return
         if self.fault is Fault.FEW_STREAMS and len(self._table) >= _FEW:
             return
