@@ -44,7 +44,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="SERVER, URL or KNOB=VALUE",
         help="a server as for the knob SERVER, or a running server's https://HOST[:PORT]/PATH (http:// without"
         " TLS), a resource of at least"
-        f" 256 KiB; the knobs {', '.join(KNOBS_ALLOWED)}",
+        f" 256 KiB; without a URL the knobs {', '.join(KNOBS_ALLOWED)}",
     )
     parser.add_argument("--program", metavar="PATH", help="a build of the server, as for the knob PROGRAM")
     parser.add_argument(
