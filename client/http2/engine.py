@@ -8,7 +8,14 @@ from typing import cast
 from h2.config import H2Configuration
 from h2.connection import H2Connection
 from h2.errors import ErrorCodes
-from h2.events import ConnectionTerminated, DataReceived, ResponseReceived, StreamEnded, StreamReset
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    RemoteSettingsChanged,
+    ResponseReceived,
+    StreamEnded,
+    StreamReset,
+)
 from h2.events import Event as H2Event
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
@@ -23,6 +30,7 @@ from priolab.client.sequence_probe import SequenceValve
 from priolab.common.formats.events import Event, Kind
 from priolab.common.formats.page import FILLER
 from priolab.common.formats.plan import Disturbance, Plan, Position, Request
+from priolab.common.plural import counted
 from priolab.common.priority_signals import as_text
 
 NO_RFC7540_PRIORITIES = 0x9  # RFC 9218, 2.1
@@ -92,9 +100,6 @@ class Http2Engine:
             events += (self._ask_decoy(each, now_ns) for each in after)
             for request in due:
                 self._foretell(self._plan.due(request.name))
-            if self._valve:
-                for stream_id in self._loads.awaited:
-                    self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
         return events
 
     @property
@@ -194,6 +199,8 @@ class Http2Engine:
             cue = self._cues.get(request.name)
             early, at_once = (cue.early, cue.at_once) if cue else (None, None)
             events += [*self._said(early, stream_id, now_ns), asked, *self._said(at_once, stream_id, now_ns)]
+            if self._valve and stream_id in self._loads.awaited:
+                self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
             if place:
                 self._weights[request.name] = place.weight
             if self._has_changed:
@@ -308,6 +315,9 @@ class Http2Engine:
                 if not self._valve or is_awaited:
                     self._connection.acknowledge_received_data(length, stream_id)
                 return []
+            case RemoteSettingsChanged():
+                self._check_limit()
+                return []
             case StreamEnded(stream_id=int(stream_id)):
                 events, due = self._loads.ended(stream_id, now_ns)
                 with _allowed(events):
@@ -318,6 +328,12 @@ class Http2Engine:
             case ConnectionTerminated(error_code=code):
                 return [self._loads.goaway(_code_name(code), now_ns)]
         return []
+
+    def _check_limit(self) -> None:
+        """Raises LoadFailed if the front allows fewer streams at a time than a probe has, all of which must begin."""
+        most, needed = self._connection.remote_settings.max_concurrent_streams, len(self._loads.unfinished)
+        if self._valve and needed > most:
+            raise LoadFailed(f"the front allows {counted(most, 'stream')} at a time, and this probe has {needed}")
 
 
 @contextmanager

@@ -308,7 +308,7 @@ KINDS: Mapping[str, Kind] = {
         mistakes={
             "early": {_USUAL: Fault.EARLY_UPDATE},
             "over": {Priority(1): Fault.EARLY_UPDATE},
-            "at-once": {Priority(6): Fault.UPDATE_AT_ONCE},
+            "reference": {Priority(7): Fault.UPDATE_AT_ONCE},
             "twice": {Priority(7): Fault.SECOND_UPDATE, Priority(1): Fault.FORGETS_UPDATES},
             "replaced": {Priority(0, incremental=True): Fault.MERGES_UPDATES},
             **{key: {Priority(6): Fault.URGENCY_UPDATES} for key in ("on", "on2")},

@@ -3,6 +3,7 @@
 import pytest
 from h2.errors import ErrorCodes
 from h2.events import StreamReset
+from h2.settings import SettingCodes
 
 from priolab.client.dialects import HEADER
 from priolab.client.load_scheduler import LoadFailed
@@ -112,6 +113,15 @@ def test_the_reset_comes_before_the_window() -> None:
     pair.quiet()
     assert [event.stream_id for event in pair.events if event.kind == "window-opened"] == [FIRST]
     assert pair.engine.unfinished == ["first", "second"]
+
+
+def test_a_front_that_allows_fewer_streams() -> None:
+    """A probe in which not all responses can begin ends at once, and the reason names the front's limit."""
+    pair = Pair(plan=plan_with(None))
+    pair.begin_load()
+    pair.server.update_settings({SettingCodes.MAX_CONCURRENT_STREAMS: 1})
+    with pytest.raises(LoadFailed, match=r"^the front allows 1 stream at a time, and this probe has 2$"):
+        pair.down()
 
 
 def test_a_decoy_that_ends_too_early() -> None:
