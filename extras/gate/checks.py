@@ -63,6 +63,8 @@ class Several(StrEnum):
     """A stream ended long after its last byte."""
     PASSED_OVER = "passed over"
     """Only streams of the same urgency as a blocked one, without it, did not get what they asked for."""
+    FORGOTTEN = "forgotten"
+    """Only streams whose windows were opened late did not get what they asked for."""
     REOPENED = "as opened"
     """Streams of one urgency came in the order in which their windows were opened."""
 
@@ -281,6 +283,7 @@ KINDS: Mapping[str, Kind] = {
         keys={"tolerance": 0.2},
         rule=f"{_SHOULD}, and not that the parts are equal",
         stalled=Fault.WAITS_FOR_BLOCKED,
+        forgotten=Fault.FORGETS_BLOCKED,
     ),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
     "blocked": _several(
@@ -289,6 +292,7 @@ KINDS: Mapping[str, Kind] = {
         basics=("urgency", "patience", "late"),
         stalled=Fault.WAITS_FOR_BLOCKED,
         passed_over=Fault.SKIPS_LEVEL,
+        forgotten=Fault.FORGETS_BLOCKED,
     ),
     # Less urgent streams wait, however long, whatever their size, and whenever they were requested.
     "patience": _several(

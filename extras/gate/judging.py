@@ -450,6 +450,8 @@ def _word(
         and {asked[each].urgency for each in first} <= {asked[each].urgency for each in blocked}
     ):
         return Several.PASSED_OVER
+    if all({*pair} & {*blocked} for pair in wrong):
+        return Several.FORGOTTEN
     if ties is Relation.FIRST and competition.as_opened(asked):
         return Several.REOPENED
     if all(Relation.SHARED.fits(competition.share(pair)) for pair in wrong) and Relation.SHARED not in right.values():
