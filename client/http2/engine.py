@@ -100,6 +100,9 @@ class Http2Engine:
             events += (self._ask_decoy(each, now_ns) for each in after)
             for request in due:
                 self._foretell(self._plan.due(request.name))
+            if self._valve:
+                for stream_id in self._loads.awaited:
+                    self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
         return events
 
     @property
@@ -199,8 +202,6 @@ class Http2Engine:
             cue = self._cues.get(request.name)
             early, at_once = (cue.early, cue.at_once) if cue else (None, None)
             events += [*self._said(early, stream_id, now_ns), asked, *self._said(at_once, stream_id, now_ns)]
-            if self._valve and stream_id in self._loads.awaited:
-                self._connection.increment_flow_control_window(WIDE_BYTES, stream_id)
             if place:
                 self._weights[request.name] = place.weight
             if self._has_changed:
