@@ -635,4 +635,8 @@ def test_the_page_without_its_program(made: MadeUp, browser: Browser) -> None:
         expect(page.locator("#stages")).to_contain_text("reload the page")
         page.unroute(program)
         navigate(page, page.reload)
-        shown(page)
+        try:
+            shown(page)
+        except AssertionError:  # on a busy machine Chromium once lost the module of this load, too
+            navigate(page, page.reload)
+            shown(page)
