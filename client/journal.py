@@ -9,6 +9,7 @@ from typing import Any, Self, TextIO
 
 from priolab.client.limits import Limits
 from priolab.common.cost import Cost
+from priolab.common.descriptors import read_beginning
 from priolab.common.formats.events import Arrival, Event
 
 
@@ -73,7 +74,5 @@ class Journal:
 
 def _run_delay_ns() -> int | None:
     """Returns how long this process was ready to run and had no processor; None if the kernel does not tell."""
-    try:
-        return int(Path("/proc/self/schedstat").read_text().split()[1])
-    except OSError:
-        return None
+    told = read_beginning("/proc/self/schedstat").split()
+    return int(told[1]) if told else None

@@ -93,11 +93,10 @@ class Http2Engine:
         with _allowed():
             events = [begun]
             decoy = self._plan.decoy
-            before, *after = decoy.requests if decoy and decoy.disturbance is Disturbance.RESET else (None,)
-            if before:
-                events.append(self._ask_decoy(before, now_ns))
+            decoys = decoy.requests if decoy and decoy.disturbance is Disturbance.RESET else ()
+            events += (self._ask_decoy(each, now_ns) for each in decoys[:1])
             events += self._ask_all(due, now_ns)
-            events += (self._ask_decoy(each, now_ns) for each in after)
+            events += (self._ask_decoy(each, now_ns) for each in decoys[1:])
             for request in due:
                 self._foretell(self._plan.due(request.name))
             if self._valve:

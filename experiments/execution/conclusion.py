@@ -6,6 +6,7 @@ Experiments and sweeps choose the runs and the paths of the run folders, and use
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -321,17 +322,17 @@ def _judge(scenario: Scenario, folder: RunFolder, run_settings: RunSettings, obs
     )
     stock = is_stock(scenario)
     takes_whole = server.takes_whole and stock and scenario.via is None and scenario.buffering == "on"
-    remedy = "" if allowance.is_exact else remedy_of(folder, allowance.too_late_ns)
-    _none_of(contradictions(evidence, layers, scenario, allowance, is_stock=stock, takes_whole=takes_whole), remedy)
-    _none_of(unexplained(found.ledger, allowance))
+    none_of = _none_of if allowance.is_exact else partial(_none_of, remedy=partial(remedy_of, folder, allowance))
+    none_of(contradictions(evidence, layers, scenario, allowance, is_stock=stock, takes_whole=takes_whole))
+    none_of(unexplained(found.ledger, allowance))
     if not server.over_tcp and not scenario.client.is_browser:
-        _none_of(late_reads(read_json(folder.client / "socket.json").get("waited_longest_ns"), allowance))
+        none_of(late_reads(read_json(folder.client / "socket.json").get("waited_longest_ns"), allowance))
     if scenario.via is not None:
-        _none_of(hop_contradictions(evidence, layers, scenario.via, expected_loads, allowance))
+        none_of(hop_contradictions(evidence, layers, scenario.via, expected_loads, allowance))
     return found
 
 
-def _none_of(found: Iterable[Contradiction], remedy: str = "") -> None:
-    """Raises InvalidRun with the first contradiction, if there is one. remedy: what the user can do."""
+def _none_of(found: Iterable[Contradiction], remedy: Callable[[], str] = str) -> None:
+    """Raises InvalidRun with the first contradiction, if there is one. remedy: returns what the user can do."""
     for each in found:
-        raise InvalidRun(each.what, each.asked, each.seen, remedy)
+        raise InvalidRun(each.what, each.asked, each.seen, remedy())

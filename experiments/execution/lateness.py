@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from priolab.analysis.loads.contradiction import Allowance
 from priolab.analysis.loads.lateness import FIRST, IMPORTANT, Late, lateness
 from priolab.analysis.loads.metrics import measured_load
 from priolab.analysis.records.runs import Evidence, Layers
@@ -63,13 +64,13 @@ def check_lateness(observed: Mapping[str, Any], tolerance: Tolerance) -> None:
             _at_most(what, times * tolerance.round_trip_ns, observed[key])
 
 
-def remedy_of(folder: RunFolder, too_late_ns: int) -> str:
-    """Returns what the user can do about a contradiction: nothing, unless the client lacked a processor for too long.
+def remedy_of(folder: RunFolder, allowance: Allowance) -> str:
+    """Returns what the user can do about a contradiction on a real clock; empty if the machine does not explain it.
 
-    too_late_ns: the longest delay that the checks put down to the machine. All that time may have been one delay.
+    All the time for which the client lacked a processor may have been one delay, longer than the checks allow.
     """
     lacked_ns = read_json(folder.client / "socket.json").get("run_delay_ns") or 0
-    return QUIETER if lacked_ns > too_late_ns else ""
+    return QUIETER if lacked_ns > allowance.too_late_ns else ""
 
 
 def _at_most(what: str, most_ns: int, found_ns: int) -> None:

@@ -169,6 +169,7 @@ def _several(
     """Returns a kind of check about several streams. name: that of its page. wrong, others: the faults, by answer."""
     faults: dict[str, Fault] = dict.fromkeys((Several.WRONG, Several.ALL_TURNED, Several.ALL_SHARED), wrong)
     faults |= {Several.STALLED: Fault.STARVES, Several.REOPENED: Fault.REQUEUES}
+    faults |= {Several.PASSED_OVER: Fault.SKIPS_LEVEL, Several.FORGOTTEN: Fault.FORGETS_BLOCKED}
     return Kind(
         question=Question.SEVERAL,
         pages=(str(_PAGES / f"{name}.toml"),),
@@ -283,7 +284,6 @@ KINDS: Mapping[str, Kind] = {
         keys={"tolerance": 0.2},
         rule=f"{_SHOULD}, and not that the parts are equal",
         stalled=Fault.WAITS_FOR_BLOCKED,
-        forgotten=Fault.FORGETS_BLOCKED,
     ),
     # A stream whose window is closed does not hold up the others, and comes first when it opens.
     "blocked": _several(
@@ -291,8 +291,6 @@ KINDS: Mapping[str, Kind] = {
         Fault.FORGETS_BLOCKED,
         basics=("urgency", "patience", "late"),
         stalled=Fault.WAITS_FOR_BLOCKED,
-        passed_over=Fault.SKIPS_LEVEL,
-        forgotten=Fault.FORGETS_BLOCKED,
     ),
     # Less urgent streams wait, however long, whatever their size, and whenever they were requested.
     "patience": _several(

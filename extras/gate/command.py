@@ -19,7 +19,8 @@ from priolab.experiments.commands.console import Report
 from priolab.experiments.execution.cli_request import check_only
 from priolab.extras.gate import reports, runs
 from priolab.extras.gate.checks import DEFAULT, Expectations, read_expectations
-from priolab.extras.gate.judging import Result, judged
+from priolab.extras.gate.findings import Result
+from priolab.extras.gate.judging import judged
 from priolab.extras.gate.seen import Seen
 from priolab.proxy.server import catalogue as servers
 from priolab.testbed import parsed_time_ns

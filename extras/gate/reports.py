@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from priolab.analysis.reports.markdown import Table
 from priolab.common.plural import counted
 from priolab.experiments.commands.printable import ended
-from priolab.extras.gate.judging import Finding, Result
+from priolab.extras.gate.findings import Finding, Result
 from priolab.extras.gate.seen import LOG
 
 _WORDS = {True: "pass", False: "FAIL", None: "not checked"}

@@ -10,7 +10,8 @@ from priolab.experiments.execution.experiment import run_experiment
 from priolab.experiments.execution.progress import Progress
 from priolab.extras.gate.checks import DEFAULT, KINDS, Check, read_expectations
 from priolab.extras.gate.faults import Fault as Named
-from priolab.extras.gate.judging import Result, judged
+from priolab.extras.gate.findings import Result
+from priolab.extras.gate.judging import judged
 from priolab.extras.gate.runs import request_of, seen_of
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.scheduler import Fault
@@ -95,9 +96,12 @@ NAMES: Mapping[Fault, Named] = {
 ALL: tuple[Check, ...] = (*read_expectations(DEFAULT).check, Check(kind="response"))
 """The checks of the gate's own expectations, and the one that must be asked for."""
 
+_SHOWN_BY_ALL = (Fault.NONE, Fault.IGNORES_URGENCY, Fault.LATER_REQUESTS, Fault.AFTER_WINDOW)
+"""The sound front, and faults to which several checks gave names of their own."""
+
 _BASIC = ("urgency", "incremental")
 _KINDS: Mapping[str, tuple[Fault, ...]] = {
-    "late": (*(Fault.STARVES, Fault.BUFFERS, Fault.HEADERS_LAST, Fault.ONLY_FIRST_LOAD, Fault.ENDS_LATE),),
+    "late": (Fault.STARVES, Fault.BUFFERS, Fault.HEADERS_LAST, Fault.ONLY_FIRST_LOAD, Fault.ENDS_LATE),
     "preemption": (Fault.AFTER_WINDOW,),
     "update": (Fault.FORGETS_UPDATES,),
     "reset": (Fault.LOST_BY_RESET, Fault.BREAKS_AT_RESET, Fault.RESET_HEAD),
@@ -108,11 +112,8 @@ _KINDS: Mapping[str, tuple[Fault, ...]] = {
         *(Fault.BITS, Fault.FOUR, Fault.FOUR_LEVELS, Fault.SEVEN_IS_SIX, Fault.INVERTS_INCREMENTAL),
     ),
     "updates": (
-        Fault.EARLY_UPDATE,
-        Fault.SECOND_UPDATE,
-        Fault.MERGES_UPDATES,
-        Fault.FIELD_FIRST,
-        Fault.BEFORE_RESPONSE,
+        *(Fault.EARLY_UPDATE, Fault.SECOND_UPDATE, Fault.MERGES_UPDATES),
+        *(Fault.FIELD_FIRST, Fault.BEFORE_RESPONSE),
     ),
     "parameters": (
         *(Fault.CLAMPS, Fault.NO_NUMBER, Fault.UNKNOWN_PARAMETER, Fault.LENIENT, Fault.ITS_PARAMETERS),
@@ -138,10 +139,6 @@ _OWN: Mapping[Fault, str] = {fault: kind for kind, faults in _KINDS.items() for 
 def all_checks(_: Fault) -> tuple[Check, ...]:
     """Return all checks, for every fault."""
     return ALL
-
-
-_SHOWN_BY_ALL = (Fault.NONE, Fault.IGNORES_URGENCY, Fault.LATER_REQUESTS, Fault.AFTER_WINDOW)
-"""The sound front, and faults to which several checks gave names of their own."""
 
 
 def few_checks(fault: Fault) -> tuple[Check, ...]:

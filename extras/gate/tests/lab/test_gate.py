@@ -9,7 +9,7 @@ import pytest
 from priolab.extras.gate import reports
 from priolab.extras.gate.checks import KINDS, Check
 from priolab.extras.gate.faults import Fault as Named
-from priolab.extras.gate.judging import Result
+from priolab.extras.gate.findings import Result
 from priolab.extras.gate.tests.front.folder import front_folder
 from priolab.extras.gate.tests.front.gates import NAMES, few_checks, gates
 from priolab.extras.gate.tests.front.scheduler import Fault

@@ -12,7 +12,8 @@ from priolab.experiments.commands import probe
 from priolab.experiments.scenario.pages import Parameters, page_of
 from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault
-from priolab.extras.gate.judging import Finding, Result, judged
+from priolab.extras.gate.findings import Finding, Result
+from priolab.extras.gate.judging import judged
 from priolab.extras.gate.seen import Seen
 
 _SIZE = 400_000

@@ -9,7 +9,7 @@ import pytest
 
 from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault
-from priolab.extras.gate.judging import Finding, Result
+from priolab.extras.gate.findings import Finding, Result
 from priolab.extras.gate.reports import document, junit, lines, summary, verdict
 
 FINDINGS = (

@@ -12,7 +12,8 @@ from priolab.common.formats.run import OracleRecord, OtherBytes
 from priolab.experiments.scenario.pages import Parameters, page_of
 from priolab.extras.gate.checks import Check
 from priolab.extras.gate.faults import Fault
-from priolab.extras.gate.judging import Finding, _exceeded, judged
+from priolab.extras.gate.findings import Finding
+from priolab.extras.gate.judging import _exceeded, judged
 from priolab.extras.gate.seen import Seen
 
 _STEP = 8192
@@ -88,16 +89,8 @@ def test_a_sound_server(kind: str) -> None:
         ("arrival", "dabcef", {Fault.NO_ARRIVAL}),
         ("patience", ["low", "high", "small", "new"], {Fault.IMPATIENT}),
         ("fair", "abcd", {Fault.UNFAIR}),
-        (
-            "updates",
-            ["twice", "replaced", "early", "reference", "on", "on2"],
-            {*_IN_TURN, Fault.EARLY_UPDATE},
-        ),
-        (
-            "updates",
-            ["replaced", "twice", "reference", "early", "on", "on2"],
-            {*_IN_TURN, Fault.MERGES_UPDATES},
-        ),
+        ("updates", ["twice", "replaced", "early", "reference", "on", "on2"], {*_IN_TURN, Fault.EARLY_UPDATE}),
+        ("updates", ["replaced", "twice", "reference", "early", "on", "on2"], {*_IN_TURN, Fault.MERGES_UPDATES}),
         ("updates", ["reference", "twice", "on", "on2", "replaced", "early"], {Fault.MISREADS_UPDATES}),
         ("used", ["none", "five", "two", "one"], {Fault.LATER_REQUESTS}),
         ("response", ["raised", "turned", "reference", "kept", "kept2", "lowered"], {Fault.REPLACES_BY_RESPONSE}),
